@@ -10,14 +10,16 @@ import faulthandler
 import io
 import os
 import sys
+from functools import cached_property
 from typing import Any
 
 from kvadapters.find import guarded, load
 from kvspec.chapters.record import LARGEST
-from kvspec.contract import Adapter, Pair, description
-from kvspec.errors import BadInput, CannotRun
+from kvspec.contract import CHAPTERS, Adapter, Description, Pair, description
+from kvspec.errors import BadInput, CannotRun, Unsupported
 from kvspec.geometry import FIELDS, SIZES, Array, Config
-from kvspec.operations.table import RUN, TAKES_QUERIES, TAKES_ROWS, Operation
+from kvspec.operations.abilities import needed
+from kvspec.operations.table import RUN, TAKES_QUERIES, TAKES_ROWS, Operation, cache_of, chapters_of
 from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Listed, Step
@@ -27,14 +29,38 @@ from kvspec.wire import messages
 BUFFER = 1 << 18
 """Bytes read at a time: a message with 64 KiB of keys and of values in one go."""
 
-USAGE = "usage: python -m kvadapters.serve NAME; NAME is a built-in, an entry point or module:Class"
+ALL = "--all"
+"""The option that shows what an adapter has and does not claim, to propose a claim on it."""
+
+USAGE = f"usage: python -m kvadapters.serve [{ALL}] NAME; NAME is a built-in, an entry point or module:Class"
+
+
+class ClaimedSession(Session):
+    """A session on an adapter that hides what the adapter has and does not claim."""
+
+    def __init__(self, adapter: Any, observe: tuple[str, ...], claims: Description) -> None:
+        super().__init__(adapter, observe)
+        self.claims = claims
+
+    def demand(self, op: Operation, inputs: Inputs) -> None:
+        """Raise Unsupported for an operation that is not claimed on its cache."""
+        if op["op"] == "open" and inputs.opening is not None:
+            kind, config = inputs.opening
+        elif cache_of(op) in self.kinds:
+            kind, config = self.kinds[cache_of(op)], self.configs[cache_of(op)]
+        else:
+            return
+        chapters = {kind, *chapters_of(op)} - set(self.claims.chapters)
+        if missing := sorted(chapters) or self.claims.lacks(needed(op, kind, config)):
+            raise Unsupported(f"{self.claims.name} does not claim {', '.join(missing)}")
 
 
 class Server:
-    """Answers questions about one adapter; a question that fails is answered too."""
+    """Answers questions about one adapter; a question that fails is answered too. What the adapter does not claim
+    is hidden, because its class may have more than this engine; with `all` it is not."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, all: bool = False) -> None:
+        self.name, self.all = name, all
         self.failed: dict[str, str] = {}
         self.adapter: Adapter | None = None
         try:
@@ -85,8 +111,19 @@ class Server:
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
         _nothing_else(head)
-        self.session = Session(self.adapter, observe)
+        claims = None if self.all else self._claims
+        self.session = ClaimedSession(self.adapter, observe, claims) if claims else Session(self.adapter, observe)
         return self.session.begin(*opening)
+
+    @cached_property
+    def _claims(self) -> Description | None:
+        """What the adapter claims; None where nothing is left to hide, and where it cannot describe itself."""
+        assert self.adapter is not None
+        try:
+            said = description(self.adapter.describe())
+        except Exception:  # the question `describe` is answered by it
+            return None
+        return None if said.complete and set(said.chapters) == set(CHAPTERS) else said
 
 
 def _question(head: dict[str, Any], tensors: messages.Tensors) -> tuple[Operation, Inputs]:
@@ -200,14 +237,14 @@ def _write(pipe: int, data: bytes) -> None:
 
 def main() -> int:
     """Serve the adapter named on the command line until the questions end."""
-    names = [a for a in sys.argv[1:] if a != "--"]
+    names = [a for a in sys.argv[1:] if a not in ("--", ALL)]
     if len(names) != 1:
         print(USAGE, file=sys.stderr)
         return 2
     try:
         questions, answers = _private_pipes()
         faulthandler.enable()  # a crash in native code leaves its place on standard error
-        return _serve(Server(names[0]), questions, answers)
+        return _serve(Server(names[0], ALL in sys.argv[1:]), questions, answers)
     except (KeyboardInterrupt, BrokenPipeError):
         return 0
 

@@ -16,14 +16,14 @@ import pytest
 
 from kvadapters import find
 from kvadapters.find import load, names
+from kvadapters.serve import ClaimedSession
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
-from kvspec.contract import Pair
+from kvspec.contract import Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Config
 from kvspec.registry import OBSERVABLES
 from kvspec.rows import legible
-from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import messages
 from support import fakes
@@ -74,7 +74,8 @@ def steps(session: Any) -> list[Step]:
 
 def test_a_remote_session_sees_what_a_session_here_sees(honest: Worker) -> None:
     there = steps(RemoteSession(honest, ["state", "history", "offset"]))
-    here = steps(Session(lies.Honest(), ["state", "history", "offset"]))
+    claims = description(lies.Honest().describe())
+    here = steps(ClaimedSession(lies.Honest(), ("state", "history", "offset"), claims))
     for a, b in zip(there, here, strict=True):
         assert (a.result, a.clause, a.message, a.values) == (b.result, b.clause, b.message, b.values)
         assert list(a.arrays) == list(b.arrays)

@@ -47,7 +47,7 @@ def plans() -> dict[str, tuple[Config, list[Step]]]:
 
 def main(options: Namespace) -> int:
     """Try the steps on each declared kind, as far as they are claimed; return 1 if one fails."""
-    with Worker(list(options.process) or python_worker(options.adapter)) as worker:
+    with Worker(list(options.process) or python_worker(options.adapter, all=True)) as worker:
         try:
             adapter = worker.describe()
             claims = ", ".join(f"{p} at {c.level}" for p, c in adapter.chapters.items())

@@ -1,8 +1,8 @@
 """The parent's end of the wire: it survives a worker that lies, hangs, eats memory or dies, and says which.
 
-One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent; a run has
-the time of several operations. After any failure the process and all its relatives are killed, and the next
-question starts it afresh.
+One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent. A run
+has the time of several operations, or that of all its operations by what calls took before. After any failure the
+process and all its relatives are killed, and the next question starts it afresh.
 """
 
 from __future__ import annotations
@@ -33,21 +33,51 @@ from kvspec.wire import messages
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
 
 MOST_FOR_A_RUN = 10
-"""A run has the time of its operations, at most of this many: a slow engine needs it, one that hangs costs it."""
+"""A run has the time of its operations, at most of this many deadlines: one that hangs costs it."""
+
+PATIENCE = 6
+"""A run of a slow engine has this many times the time that its operations took before."""
+
+REMEMBERED = 64
+"""Answers by which the time of an operation is known."""
+
+KNOWN = 3
+"""Answers from which on it is known."""
 
 TICK = 0.05
 """Seconds between checks that the child lives and keeps its memory limit."""
 
 
-def python_worker(adapter: str) -> list[str]:
-    """The command line that puts a Python adapter on the wire. No file of the working folder shadows a library."""
-    return [sys.executable, "-P", "-m", "kvadapters.serve", adapter]
+def python_worker(adapter: str, all: bool = False) -> list[str]:
+    """The command line that puts a Python adapter on the wire; `all`: also what it does not claim. No file of the
+    working folder shadows a library."""
+    return [sys.executable, "-P", "-m", "kvadapters.serve", *(["--all"] if all else []), adapter]
+
+
+class Pace:
+    """How long an operation took in the newest answers of a worker."""
+
+    def __init__(self) -> None:
+        self._took: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
+
+    def note(self, operations: int, seconds: float) -> None:
+        """Take in an answer to a question of so many operations."""
+        self._took.append((operations, seconds))
+
+    def seconds(self, operations: int) -> float:
+        """Give the seconds that so many operations take; 0 while it is not known."""
+        if len(self._took) < KNOWN:
+            return 0.0
+        done, taken = map(sum, zip(*self._took, strict=True))
+        return float(operations * taken / done)
 
 
 class Question(NamedTuple):
     """A question that was sent and is not answered."""
 
     id: int
+    sent: float
+    """When, in the seconds of `monotonic`."""
     begins: bool
     """Whether a trace begins with it."""
     operations: int
@@ -75,6 +105,7 @@ class Worker:
         self._id = 0
         self._begun, self._looked = False, 0.0
         self._open: deque[Question] = deque()
+        self._pace, self._answered = Pace(), 0.0
         self._child: Process | None = None
 
     def ask(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> Answer:
@@ -90,7 +121,7 @@ class Worker:
             (self._child or self._start()).send(message)
         except BaseException as e:
             raise self._failed(e) from None
-        self._open.append(Question(self._id, head.get("op") == "begin", length_of(head)))
+        self._open.append(Question(self._id, monotonic(), head.get("op") == "begin", length_of(head)))
 
     def receive(self) -> Answer:
         """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""
@@ -103,6 +134,9 @@ class Worker:
                 raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question.id}")
         except BaseException as e:
             raise self._failed(e) from None
+        began, self._answered = max(question.sent, self._answered), monotonic()
+        if self._begun and not question.begins:
+            self._pace.note(question.operations, self._answered - began)
         self._begun = self._begun or question.begins
         return answer, arrays
 
@@ -167,9 +201,11 @@ class Worker:
         return self._child
 
     def _allowed(self, operations: int) -> float:
-        """Give the seconds allowed for an answer to a question of `operations` operations."""
+        """Give the seconds allowed for an answer to a question of `operations` operations: a deadline for each of
+        some, or more where the answers so far tell that all of them take longer."""
         each = self.deadline if self._begun else self.start_deadline
-        return each * min(operations, MOST_FOR_A_RUN)
+        few = each * min(operations, MOST_FOR_A_RUN)
+        return few if operations <= MOST_FOR_A_RUN else max(few, PATIENCE * self._pace.seconds(operations))
 
     def _exchange(self, child: Process, allowed: float) -> Answer:
         """Write and read together until one whole answer is there."""

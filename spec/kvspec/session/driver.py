@@ -13,7 +13,15 @@ from typing import ClassVar
 from kvspec.contract import description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config
-from kvspec.operations.table import OPERATIONS, RUN, Operation, cache_of, caches_named, each_of, names_used
+from kvspec.operations.table import (
+    OPERATIONS,
+    RUN,
+    Operation,
+    cache_of,
+    caches_named,
+    each_of,
+    names_used,
+)
 from kvspec.registry import opened
 from kvspec.session.operations import DO, LOOK, draft, growing
 from kvspec.session.state import SessionState
@@ -37,6 +45,7 @@ class Session(SessionState):
         step = self.step_type()
         self._now = name = cache_of(op)
         try:
+            self.demand(op, inputs)
             if op["op"] == "open":
                 self._open(name, inputs)
             elif name not in self.caches or not self._named(op):
@@ -50,6 +59,9 @@ class Session(SessionState):
             self.failed(step, e)
         self._look(op, step)
         return step
+
+    def demand(self, op: Operation, inputs: Inputs) -> None:
+        """Raise Unsupported for an operation that is not to reach the adapter; here each one may."""
 
     def _run(self, op: Operation, inputs: Inputs) -> Step:
         """Perform the operations of a run and give the step of the last, which alone is observed. After each of the

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kvconform.checks import examples
+from kvconform.judge import honesty
 from kvconform.mutants import fakes as fakes_of_the_harness
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict import verdict
@@ -226,6 +227,14 @@ def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, word
     assert any(p.startswith("adapter: ") and words in p for p in seen.problems)
     said = standing.standing(seen)
     assert said.words == "Does not conform" and f"adapter: {said.because}" in seen.problems
+
+
+@pytest.mark.parametrize("name", ["DoesSnapshotsUndeclared", "RefusesButChanges"])
+def test_a_method_that_a_python_adapter_has_and_does_not_claim_is_hidden(name: str) -> None:
+    """Its class may have more than this engine: then nothing of it is asked, and nothing of it fails."""
+    for all_, found in ((True, True), (False, False)):
+        with Worker(python_worker(judging.fake(name), all=all_), env=fakes.environment()) as worker:
+            assert bool(list(honesty.undeclared(worker.describe(), worker))) == found
 
 
 def test_an_engine_may_refuse_what_it_does_not_claim_by_errors_of_its_own() -> None:

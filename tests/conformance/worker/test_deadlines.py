@@ -77,6 +77,29 @@ def test_a_run_has_no_more_time_than_that_of_some_operations(monkeypatch: pytest
     assert in_a_run(5) == ["ok", "hang"]
 
 
+def test_the_time_of_a_long_run_follows_from_what_calls_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each append takes 0.4 s. A run has 1.5 s, less than its four operations take; the calls before tell that."""
+    monkeypatch.setattr(client, "MOST_FOR_A_RUN", 1)
+    trace = notation.from_sentence("growing: append 1; append 1; append 1; run 4 {append 1}")
+    with worker(fakes.adapter("SlowToAppend"), deadline=1.5) as w:
+        about = w.describe()
+        session = RemoteSession(w, trial.observables(trace, about, "visible"))
+        seen = trial.run(trace, session, about, "visible")
+    assert [found.result for _, found in seen.steps] == ["ok"] * 4
+
+
+def test_an_engine_that_hangs_in_a_long_run_costs_no_more_than_its_calls_tell() -> None:
+    pace = client.Pace()
+    for _ in range(2):
+        pace.note(1, 0.055)
+    assert pace.seconds(4100) == 0, "two calls tell nothing: the first may have compiled"
+    pace.note(8, 8 * 0.055)
+    assert pace.seconds(4100) == pytest.approx(4100 * 0.055)
+    for _ in range(client.REMEMBERED):
+        pace.note(1, 0.001)
+    assert pace.seconds(1000) == pytest.approx(1.0)
+
+
 def test_an_adapter_that_hangs_in_describe_is_killed_at_the_deadline_of_the_start(pids: list[int]) -> None:
     with worker(fakes.adapter("HangsInDescribe"), deadline=0.1, start_deadline=1.0) as w, pytest.raises(Hung):
         w.describe()

@@ -41,10 +41,11 @@ KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "sna
 
 
 class Wired:
-    """A worker in this process: every question and answer is encoded and decoded as on the wire."""
+    """A worker in this process: every question and answer is encoded and decoded as on the wire. As in a process in
+    another language, nothing is hidden that is not claimed."""
 
     def __init__(self, name: str) -> None:
-        self.server = Server(name)
+        self.server = Server(name, all=True)
         self.answers = deque[Answer]()
 
     def send(self, head: dict[str, Any], tensors: Any = None) -> None:
