@@ -19,13 +19,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from kvspec.contract import Lengths, Pair
+from kvadapters.arrays import LIBRARIES
+from kvspec.contract import Description, Lengths, Pair, description
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, valid
 from kvspec.masks import Logical
 from kvspec.registry import RECORDS
 
@@ -142,7 +145,12 @@ class UpdateCache:
         if self.engine.can_trim:
             return bool(self.engine.can_trim(self.cache, n))
         try:
-            self._trim(copy.deepcopy(self.cache), n)
+            twin = copy.deepcopy(self.cache)
+        except Exception as e:
+            why = f"the engine's cache cannot be copied ({type(e).__name__}: {e})"
+            raise Unsupported(f"{why}: give can_trim, or claim without=('ask',)") from e
+        try:
+            self._trim(twin, n)
         except Exception:
             return False
         return True
@@ -254,10 +262,16 @@ class UpdateAdapter:
             self.engine.synchronise()
 
     def open(self, kind: str, config: Config) -> UpdateCache:
-        """Open a fresh cache of the engine."""
+        """Open a fresh cache of the engine. Raises Unsupported for a config that the description excludes."""
         if kind != self.kind:
             raise Unsupported(f"no kind {kind}")
+        if valid(config) and not self._description.supports(config):
+            raise Unsupported("beyond the dtypes or limits that the adapter declares")
         return UpdateCache(self, config)
+
+    @cached_property
+    def _description(self) -> Description:
+        return description(self.describe())
 
 
 def from_update(
@@ -270,6 +284,7 @@ def from_update(
     without: Collection[str] = (),
     dialect: Mapping[str, int | str] | None = None,
     said: Mapping[str, Any] | None = None,
+    arrays: str = "",
     **functions: Any,
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
@@ -278,9 +293,16 @@ def from_update(
     (several sequences), `zero` (appends of no rows), `scribble` (the caller may overwrite arrays that it handed in
     or got out). `without` names abilities that are not claimed although their function is given, such as `ask`.
     `dialect` says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`.
-    `said` holds more fields of the description: version, dtypes, limits, known. Raises TypeError for an unknown
-    function, and for a dialect of a chapter that is not claimed.
+    `said` holds more fields of the description: version, dtypes, limits, known; the adapter opens nothing that its
+    dtypes and limits exclude. `arrays` names a library whose arrays the engine takes, torch or mlx; it stands for
+    `to_engine` and `from_engine`. Raises TypeError for an unknown function or library, and for a dialect of a
+    chapter that is not claimed.
     """
+    if arrays:
+        if arrays not in LIBRARIES:
+            raise TypeError(f"arrays: unknown library {arrays!r}; known: {', '.join(LIBRARIES)}")
+        made = import_module(f"kvadapters.arrays.{arrays}")
+        functions = {"to_engine": made.to_engine, "from_engine": made.from_engine, **functions}
     adapter = UpdateAdapter(
         name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}
     )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 import pytest
 
+from kvadapters.arrays import LIBRARIES
+from kvadapters.update import from_update
 from kvconform.generate.fit_to_adapter import claimed
 from kvspec.contract import description
 from kvspec.errors import BadInput, Unsupported
-from kvspec.geometry import Config
+from kvspec.geometry import DTYPES, Config
 from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence
 from kvspec.records.run import Record
+from kvspec.rows import legible
 from kvspec.trace import from_json
 from support.engines import update_engines
 from support.running.judging import broken, clause, record_of, verdicts
@@ -137,3 +143,55 @@ def test_no_mask_is_given_where_the_engine_makes_none() -> None:
     assert "mask" not in bare.describe()["chapters"]
     with pytest.raises(Unsupported, match="no mask"):
         bare.open("ring", Config(window=3)).mask(CAUSAL)
+
+
+def test_whether_a_trim_is_possible_is_not_known_of_a_cache_that_cannot_be_copied() -> None:
+    """A lock cannot be copied. The answer "no" would accuse an engine that trims."""
+    right = update_engines.right
+
+    def make(config: Config) -> update_engines.WindowCache:
+        cache = update_engines.WindowCache(config.window or 0)
+        cache.lock = threading.Lock()  # type: ignore[attr-defined]
+        return cache
+
+    locked = replace(right, engine=replace(right.engine, make=make, can_trim=None))
+    with pytest.raises(Unsupported, match=r"give can_trim, or claim without=\('ask',\)"):
+        locked.open("ring", Config(window=3)).can_rewind(0)
+    assert locked.open("ring", Config(window=3)).rewind(0) is None
+    told = replace(locked, engine=replace(locked.engine, can_trim=lambda cache, n: n == 0))
+    assert told.open("ring", Config(window=3)).can_rewind(0)
+
+
+@pytest.mark.parametrize(
+    ("said", "config"),
+    [
+        ({"dtypes": ["f16"]}, Config(window=3, dtype="f32")),
+        ({"limits": {"heads": 4}}, Config(window=3, kv_heads=5)),
+        ({"limits": {"dims": {"multiple": 8, "equal": True}}}, Config(window=3, k_dim=8, v_dim=16)),
+        ({"limits": {"window": {"least": 2}}}, Config(window=1)),
+        ({"limits": {"batch": 1}}, Config(window=3, batch=2)),
+    ],
+)
+def test_nothing_is_opened_that_dtypes_or_limits_exclude(said: dict[str, Any], config: Config) -> None:
+    limited = replace(update_engines.right, said=said)
+    with pytest.raises(Unsupported, match="beyond the dtypes or limits"):
+        limited.open("ring", config)
+    assert update_engines.right.open("ring", config) is not None
+    with pytest.raises(ValueError, match="one row or more"):
+        limited.open("ring", Config(window=0))
+
+
+def test_an_unknown_library_of_arrays_is_refused_with_those_that_are_known() -> None:
+    right = update_engines.right.engine
+    with pytest.raises(TypeError, match="unknown library 'jax'; known: mlx, torch"):
+        from_update("a", kind="ring", make=right.make, update=right.update, arrays="jax")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_come_back_from_a_library_as_they_went(library: str, dtype: str) -> None:
+    pytest.importorskip({"mlx": "mlx.core"}.get(library, library), reason=f"{library} is not installed")
+    made = import_module(f"kvadapters.arrays.{library}")
+    array = legible(Config(dtype=dtype), "k", 0, 3)
+    back = made.from_engine(made.to_engine(array))
+    assert (back.shape, back.dtype, back.tobytes()) == (array.shape, array.dtype, array.tobytes())

@@ -10,25 +10,15 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Config
 
 try:
-    import mlx.core as mx
+    import mlx.core  # noqa: F401
     from mlx_lm.models import cache as caches
 except ImportError as e:
     raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
-
-
-def to_numpy(array: Any) -> Array:
-    """View an array of mlx; bfloat16 by its bits, since NumPy has no name for it."""
-    if array.dtype == mx.bfloat16:
-        return np.asarray(array.view(mx.uint16)).view(ml_dtypes.bfloat16)
-    return np.asarray(array)
 
 
 def trim(cache: Any, n: int) -> None:
@@ -56,8 +46,7 @@ def adapter(
         make=lambda config: _stepping(cache(config), config),
         update=lambda cache, keys, values: cache.update_and_fetch(keys, values),
         trim=trim,
-        to_engine=mx.array,
-        from_engine=to_numpy,
+        arrays="mlx",
         also=("batch", "step", *also),
         dialect={f"{kind}.shape": "first append", f"{kind}.range": "clamped at 0", **(dialect or {})},
         said={"version": version("mlx-lm"), "details": {"mlx": version("mlx")}},
