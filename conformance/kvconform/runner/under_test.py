@@ -87,7 +87,11 @@ class AdapterUnderTest:
         return RemoteSession(self.worker, observe)
 
     def run(self, trace: Trace, watch: bool = False, past: bool = False) -> TrialResult:
-        """One trial, counted nowhere."""
+        """One trial, counted nowhere. A process whose memory has grown much is started anew before it."""
+        if self.worker.has_grown:
+            self.worker.close()
+            self.ran.clear()
+            self.tally.restarts += 1
         seen = trial.on(trace, self.session, self.adapter, watch=watch, past=past)
         self.operations += len(seen.steps)
         self.ran.append(trace)

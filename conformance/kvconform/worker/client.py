@@ -35,6 +35,10 @@ __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "Worker
 MOST_FOR_A_RUN = 10
 """A run has the time of its operations, at most of this many deadlines: one that hangs costs it."""
 
+GROWS = 4
+"""A process whose memory has grown by one part in this many of the limit is started anew before the next trace, so
+that what leaked in many traces is blamed on none."""
+
 PATIENCE = 6
 """A run of a slow engine has this many times the time that its operations took before."""
 
@@ -102,6 +106,7 @@ class Worker:
         self.deadline, self.start_deadline, self.memory_limit = deadline, start_deadline, memory_limit
         self.starts = 0
         self.peak_rss = 0
+        self._used = self._used_at_first = 0
         self._id = 0
         self._begun, self._looked = False, 0.0
         self._open: deque[Question] = deque()
@@ -134,6 +139,8 @@ class Worker:
                 raise ProtocolBroken(f"an answer to question {said!r:.40}; the question was {question.id}")
         except BaseException as e:
             raise self._failed(e) from None
+        if question.begins and not self._begun:
+            self._used_at_first = self._used = self._child.family.resident()
         began, self._answered = max(question.sent, self._answered), monotonic()
         if self._begun and not question.begins:
             self._pace.note(question.operations, self._answered - began)
@@ -172,6 +179,11 @@ class Worker:
             self.peak_rss = max(self.peak_rss, self._child.family.resident())
         return self.peak_rss
 
+    @property
+    def has_grown(self) -> bool:
+        """Tell whether the memory of the process has grown much since its first trace began."""
+        return self._child is not None and self._used - self._used_at_first > self.memory_limit // GROWS
+
     def close(self) -> None:
         """Kill the process and its relatives, if there is one. The next question starts it again."""
         if self._child is not None:
@@ -197,6 +209,7 @@ class Worker:
     def _start(self) -> Process:
         self._child = Process(self.argv, self.env)
         self._begun, self._looked = False, monotonic()
+        self._used = self._used_at_first = 0
         self.starts += 1
         return self._child
 
@@ -223,6 +236,6 @@ class Worker:
             return
         self._looked = now
         used = child.family.resident()
-        self.peak_rss = max(self.peak_rss, used)
+        self._used, self.peak_rss = used, max(self.peak_rss, used)
         if used > self.memory_limit:
             raise OutOfMemory(f"{used >> 20} MiB resident; the limit is {self.memory_limit >> 20} MiB")

@@ -78,7 +78,8 @@ def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
     """What is wrong, its failures drawn, why other clauses did not pass, which large sizes were met, and what
     operations cost."""
     record, label = column.record, literal(column.label)
-    parts = [f"- Problem: {literal(p)}" for p in record.problems[:20]]
+    parts = [f"- Note: {literal(record.grew)}"] if record.grew else []
+    parts += [f"- Problem: {literal(p)}" for p in record.problems[:20]]
     parts += _wrong(findings(record), clauses, spec)
     shown = failures(record)
     parts += [part for failed, ids in shown[:DRAWN] for part in _failure(failed, ids, spec)]

@@ -45,6 +45,7 @@ def _column(
     yield _not_passed(record, width, unclaimed)
     costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
     yield "\n".join(["a token of a steady decode costs", *costs]) if costs else ""
+    yield fill(f"note: {line(record.grew)}", width, subsequent_indent="  ") if record.grew else ""
     yield from (fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20])
 
 

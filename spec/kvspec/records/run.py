@@ -270,9 +270,17 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     problems: list[str]
     """What went wrong in the harness, or with the adapter as a whole."""
     memory: dict[str, Count]
-    """Peak resident bytes of the largest process of each sort: parent (the judge), child (the worker)."""
+    """Peak resident bytes of the largest process of each sort: parent (the judge), child (the worker). And
+    restarts: how often the worker was started anew, because its memory had grown."""
     residency: list[Residency] = field(default_factory=list)
     """What operations cost, where the adapter has a meter."""
+
+    @property
+    def grew(self) -> str:
+        """Say how often the worker was started anew, because its memory had grown; empty if it never was."""
+        times = self.memory.get("restarts", 0)
+        why = "because its memory had grown; does the engine keep what its caches held?"
+        return f"the worker was started anew {times} times, {why}" if times else ""
 
     @property
     def unexplained(self) -> list[Failure]:

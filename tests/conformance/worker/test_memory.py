@@ -7,8 +7,13 @@ import signal
 
 import pytest
 
+from kvconform.runner.record.record import record
+from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.remote_session import RemoteSession
+from kvreports.run import text
+from kvspec import notation
 from support import fakes
+from support.running.judging import ABOUT
 from support.running.workers import CONFIG, append, worker
 
 
@@ -20,6 +25,20 @@ def test_memory_over_the_limit_is_seen_while_waiting_and_between_answers(name: s
         results = [append(session).result for _ in range(100)]
         assert "oom" in results and set(results) <= {"ok", "oom", "absent"}
         assert 300 << 20 < w.peak_rss < 3000 << 20
+
+
+def test_a_process_that_keeps_memory_in_each_trace_is_started_anew_and_no_trace_is_blamed(pids: list[int]) -> None:
+    """It keeps 8 MiB at every append: 60 traces keep 480 MiB, and the limit is 300."""
+    trace = notation.from_sentence("growing: append 1")
+    with worker(fakes.adapter("LeaksAndIsRight"), memory_limit=300 << 20) as w:
+        under_test = AdapterUnderTest(w, w.describe())
+        with under_test.judging("a check") as tally:
+            held = under_test.judge_all([trace] * 60, "explore", "growing")
+    assert len(held) == 60 and tally.failures == [] and w.peak_rss < 300 << 20
+    assert tally.restarts == w.starts - 1 >= 2
+    whole = record(tally, under_test.adapter, {}, ABOUT)
+    assert whole.memory["restarts"] == tally.restarts
+    assert f"started anew {tally.restarts} times, because its memory had grown" in text.render([whole], {}, 200)
 
 
 def test_the_peak_is_known_even_if_nobody_looked_in_time(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,6 +257,17 @@ class EatsMemoryAndAnswers(Honest):
             self.eaten.append(np.ones(1 << 20))
 
 
+class LeaksAndIsRight(Honest):
+    """No lie: appends as it should, and keeps 8 MiB more each time."""
+
+    class cache(Growing):
+        kept: ClassVar[list[Array]] = []
+
+        def append(self, keys: Array, values: Array) -> None:
+            self.kept.append(np.ones(1 << 20))
+            super().append(keys, values)
+
+
 class RaisesKeyError(Honest):
     """Raises what is neither Refused nor Unsupported."""
 

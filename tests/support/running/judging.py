@@ -44,6 +44,8 @@ class Wired:
     """A worker in this process: every question and answer is encoded and decoded as on the wire. As in a process in
     another language, nothing is hidden that is not claimed."""
 
+    has_grown = False
+
     def __init__(self, name: str) -> None:
         self.server = Server(name, all=True)
         self.answers = deque[Answer]()

@@ -12,6 +12,8 @@ from kvspec.session.driver import Session
 class Local:
     """Stands in for a worker: nothing is started."""
 
+    has_grown = False
+
     def __init__(self, adapter: Any) -> None:
         self.adapter = adapter
 

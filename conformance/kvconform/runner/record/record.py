@@ -49,7 +49,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         failures=[_diagnosed(f, tally) for f in kept(tally)],
         coverage=dict(sorted(tally.coverage.items())),
         problems=[*tally.problems, *_problems(found, in_part)],
-        memory=about["memory"],
+        memory=about["memory"] | ({"restarts": tally.restarts} if tally.restarts else {}),
         residency=[tally.spent[name] for name in sorted(tally.spent)],
     )
     whole.failures = [failure for failure, _ in findings.failures(whole)]

@@ -47,6 +47,8 @@ class Tally:
     spent: dict[str, Residency] = field(default_factory=dict)
     """What operations cost, by kind, operation and condition."""
     problems: list[str] = field(default_factory=list)
+    restarts: int = 0
+    """How often the worker was started anew, because its memory had grown."""
     shut_out: dict[str, str] = field(default_factory=dict)
     """Checks of which the claim shuts out every trace, and why."""
     diagnosis: dict[str, list[KnownBug]] = field(default_factory=dict)
@@ -141,6 +143,7 @@ class Tally:
         self.ended = other.ended | self.ended
         self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
+        self.restarts += other.restarts
         self.shut_out |= other.shut_out
         self.diagnosis |= other.diagnosis
         for spent in other.spent.values():
