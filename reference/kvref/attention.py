@@ -17,7 +17,7 @@ from kvref.memory import meter
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
-from kvspec.masks import Causal, Explicit, Logical, Part, Window
+from kvspec.masks import Causal, Explicit, Logical, Part, Window, overflowing
 from kvspec.refusals import attention as refusals
 
 
@@ -104,6 +104,7 @@ class Seen:
         low = np.maximum(0, position[:, 0] - min(sizes) + 1) if sizes else np.zeros(n, np.int64)
         causal = any(isinstance(p, Causal) for p in self.logical)
         seen = np.where(hidden, -np.inf, added)
+        cite(*(["ATTN-52"] if overflowing(self.logical) else []))
         _cite_seen(seen)
         return strict.Asked(seen, low, position[:, 0] + 1 if causal else np.full(n, self.end))
 
@@ -121,7 +122,7 @@ class Seen:
 
 
 def _cite_array(array: Array) -> None:
-    cite("ATTN-7" if array.dtype == bool else "ATTN-8")
+    cite("ATTN-7" if array.dtype == bool else "ATTN-51")
     if 1 in (array.shape[0], array.shape[1], array.shape[3]):
         cite("ATTN-9")
 
@@ -177,7 +178,7 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
     if heads == 0 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:
-        raise refusals.splits("ATTN-26", splits)
+        raise refusals.splits("ATTN-47", splits)
 
 
 def demand_scoring(how: Attention) -> None:
@@ -190,7 +191,8 @@ def demand_scoring(how: Attention) -> None:
 
 def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
     """The output of queries over the rows held, in position order, with another scale or a softcap."""
-    cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44", "ATTN-42")
+    cite("ATTN-2", "ATTN-45", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44", "ATTN-42")
+    cite(*(["ATTN-48"] if seen.rows <= strict.TILE * (how.splits - 1) else []))
     cite(*(["ATTN-31"] if how.splits > 1 else []), *(["ATTN-3"] if how.scale is None else ["ATTN-38"]))
     cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))
     for array in arrays(seen.logical):
@@ -202,8 +204,8 @@ def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:
     """The output of queries over the rows held, in position order."""
-    cite("ATTN-2", "ATTN-3", "ATTN-11", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44")
-    cite(*(["ATTN-31"] if splits > 1 else []))
+    cite("ATTN-2", "ATTN-3", "ATTN-45", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44")
+    cite(*(["ATTN-31"] if splits > 1 else []), *(["ATTN-48"] if seen.rows <= strict.TILE * (splits - 1) else []))
     batch, heads, n, _ = queries.shape
     for array in arrays(seen.logical):
         meter.taken(array)

@@ -122,3 +122,10 @@ def _part_json(part: Part) -> Any:
     dtype = "bool" if part.array.dtype == bool else "f32"
     shape = {} if part.array.size else {"shape": list(part.array.shape)}
     return {"array": leaves.tolist() if part.array.size else [], "dtype": dtype, **shape}
+
+
+def overflowing(logical: Logical) -> bool:
+    """Tell whether what arrays of scores add up to for a key may overflow, minus infinity left aside."""
+    arrays = [p.array for p in logical if isinstance(p, Explicit) and p.array.dtype != bool and p.array.size]
+    largest = sum(float(np.abs(a, where=np.isfinite(a), out=np.zeros_like(a)).max()) for a in arrays)
+    return largest > float(np.finfo(np.float32).max) / 4

@@ -18,7 +18,7 @@ from kvspec import chapters, costs
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
-from kvspec.reading.clauses import Clause, chapter_text, index, read
+from kvspec.reading.clauses import Clause, chapter_text, index, read, withdrawn
 from kvspec.registry import KINDS, LETTERS, opened
 
 _ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")
@@ -74,9 +74,15 @@ def test_what_every_cache_owes_is_stated_for_every_cache() -> None:
 
 
 @pytest.mark.parametrize("prefix", LETTERS)
-def test_clauses_are_numbered_without_a_gap(prefix: str) -> None:
-    numbers = sorted(c.number for c in index().values() if c.id.startswith(prefix + "-"))
-    assert numbers == list(range(1, len(numbers) + 1))
+def test_clauses_are_numbered_without_a_gap_but_those_that_were_withdrawn(prefix: str) -> None:
+    ids = [c for c in (*index(), *withdrawn()) if c.startswith(prefix + "-")]
+    assert sorted(ids) == sorted(f"{prefix}-{n + 1}" for n in range(len(ids)))
+
+
+def test_what_took_the_place_of_a_withdrawn_clause_is_named_and_exists() -> None:
+    assert withdrawn()
+    for why in withdrawn().values():
+        assert set(_ID.findall(why)) <= {*index(), *withdrawn()}
 
 
 def test_every_clause_is_a_sentence_with_an_example_of_its_own() -> None:
@@ -191,7 +197,7 @@ def test_links_in_chapters_are_whole_and_secure(chapter: str) -> None:
 
 def test_references_between_clauses_lead_somewhere() -> None:
     named = {i for p in CHAPTERS for i in _ID.findall(chapter_text(p))}
-    assert named == set(index())
+    assert named == {*index(), *withdrawn()}
 
 
 RULES = {

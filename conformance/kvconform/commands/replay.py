@@ -8,7 +8,7 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
-from kvconform.generate.fit_to_adapter import lacking
+from kvconform.generate.fit_to_adapter import lacked
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
@@ -71,7 +71,7 @@ def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
 def _demand_claimed(trace: Trace, adapter: Description) -> None:
     """Refuse a trace that uses what the adapter does not claim: nobody judges that. Raises BadInput."""
     missing = sorted(used_chapters(trace) - set(adapter.chapters))
-    missing = missing or list(dict.fromkeys(name for _, names in lacking(trace, adapter) for name in names))
+    missing = missing or list(dict.fromkeys(lacked(trace, adapter)))
     if missing:
         raise BadInput(f"{adapter.name} does not claim {', '.join(missing)}, which the trace uses")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from kvconform.generate.needed_by_state import needed_by_state
 from kvspec.chapters.record import Ability
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, TAKES_ROWS, cache_of
@@ -23,6 +24,10 @@ class AbilityTrace:
 
     trace: Trace
     takes: frozenset[Needed]
+    clause: str = ""
+    """That of the worked example that it begins."""
+    refused: bool = False
+    """Whether its last operation is to be refused."""
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
@@ -36,7 +41,7 @@ def ability_traces() -> Mapping[Needed, list[AbilityTrace]]:
     """Give for each ability the traces that show it, the best first; and those of `first_operation`."""
     found = dict[Needed, list[AbilityTrace]]()
     for example in (e for clause in index().values() for e in clause.examples):
-        for ability, trace in _beginnings(example.trace):
+        for ability, trace in _beginnings(example.trace, example.clause):
             found.setdefault(ability, []).append(trace)
     for kind in KINDS:
         rows = min(found[first_operation(kind)], key=lambda each: each.rank)
@@ -51,24 +56,32 @@ def first_operation(kind: str) -> Needed:
 
 
 @cache
+def named_by(ability: Needed) -> tuple[str, ...]:
+    """Give the clauses by which a record names an ability; none for most."""
+    return next((a.clauses for a in named_abilities(ability[0]) if a.name == ability[1]), ())
+
+
+@cache
 def _known(chapter: str) -> frozenset[str]:
     return frozenset(abilities(chapter))
 
 
-def _beginnings(trace: Trace) -> Iterator[tuple[Needed, AbilityTrace]]:
-    """Give each beginning of a trace, by the abilities of its last operation and by those of opening the cache."""
+def _beginnings(trace: Trace, clause: str) -> Iterator[tuple[Needed, AbilityTrace]]:
+    """Give each beginning of a trace, by the abilities of its last operation and by those of opening the cache.
+    Abilities that are named by clauses are shown only by the examples of these."""
     caches = {"A": (trace.kind, trace.config)}
     opens = frozenset(needed_to_open(trace.kind, trace.config))
     takes = opens | {first_operation(trace.kind)}
     yield from ((ability, AbilityTrace(trace.cut(0), opens)) for ability in opens)
-    for n, op in enumerate(trace.ops, 1):
+    for n, (op, (by_state, refused)) in enumerate(zip(trace.ops, needed_by_state(trace), strict=True), 1):
         if op["op"] == OPEN.name:
             caches[cache_of(op)] = opening(trace, op)
         if cache_of(op) not in caches:
             return
-        own = frozenset(needed(op, *caches[cache_of(op)]))
+        own = frozenset(needed(op, *caches[cache_of(op)])) | by_state
         takes |= {(chapter, name) for chapter, name in own if name in _known(chapter)}
-        yield from ((ability, AbilityTrace(trace.cut(n), takes)) for ability in own | opens)
+        last = AbilityTrace(trace.cut(n), takes, clause, refused)
+        yield from ((ability, last) for ability in own | opens if clause in (named_by(ability) or (clause,)))
 
 
 def _opened(shortest: AbilityTrace, ability: Ability) -> Iterator[AbilityTrace]:
@@ -77,6 +90,6 @@ def _opened(shortest: AbilityTrace, ability: Ability) -> Iterator[AbilityTrace]:
     takes = shortest.takes | {(trace.kind, ability.name)}
     if ability.config and not ability.like:
         yield AbilityTrace(Trace(trace.kind, trace.config.changed(**{ability.config: size}), trace.ops), takes)
-    if ability.operation == OPEN.name:
+    if OPEN.name in ability.operations:
         another = {"op": OPEN.name, "cache": "B", ability.argument: size}
         yield AbilityTrace(Trace(trace.kind, trace.config, (*trace.ops, another)), takes)

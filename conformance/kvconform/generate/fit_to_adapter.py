@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any
 
+from kvconform.generate.needed_by_state import lacking_by_state
 from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
@@ -148,14 +149,38 @@ def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
 
 
 def claimed(trace: Trace, adapter: Description) -> Trace:
-    """Leave out the operations that the adapter does not claim, and those that need their results."""
+    """Leave out the operations that the adapter does not claim, and those that need their results.
+
+    What an operation takes may follow from what the cache holds, and so from what else is left out: of these the
+    first is left out at a time, and with it those that change nothing.
+    """
     if adapter.complete:
         return trace
-    kept, missing, each = list[Operation](), set[str](), lacking(trace, adapter)
-    for op in trace.ops:
-        left = [part for part, lacks in islice(each, len(parts_of(op))) if not _missing(part, lacks, missing)]
-        kept += [{**op, "ops": left}] if left and op["op"] == RUN.name else left
-    return Trace(trace.kind, trace.config, tuple(kept))
+    out, kept = set[int](), _kept(trace, adapter, set())
+    while more := _first_by_state(kept, trace, adapter):
+        out |= more
+        kept = _kept(trace, adapter, out)
+    return Trace(trace.kind, trace.config, tuple(op for _, op in kept))
+
+
+def _first_by_state(kept: list[tuple[int, Operation]], trace: Trace, adapter: Description) -> set[int]:
+    """The numbers of the operations to leave out next."""
+    rest = Trace(trace.kind, trace.config, tuple(op for _, op in kept))
+    lacks = [(kept[n][0], refused) for n, _, refused in lacking_by_state(rest, adapter)]
+    taken = [number for number, refused in lacks if not refused][:1]
+    return {number for number, refused in lacks if refused and (not taken or number < taken[0])} | {*taken}
+
+
+def _kept(trace: Trace, adapter: Description, out: set[int]) -> list[tuple[int, Operation]]:
+    """The operations that are claimed, by number, without some that are left out, and what needs their results."""
+    kept, missing, each = list[tuple[int, Operation]](), set[str](), lacking(trace, adapter)
+    for number, op in enumerate(trace.ops):
+        also = ["left out"] if number in out else []
+        parts = islice(each, len(parts_of(op)))
+        left = [part for part, lacks in parts if not _missing(part, [*lacks, *also], missing)]
+        if left:
+            kept += [(number, {**op, "ops": left})] if op["op"] == RUN.name else [(number, left[0])]
+    return kept
 
 
 def _missing(op: Operation, lacks: list[str], missing: set[str]) -> bool:
@@ -198,8 +223,8 @@ def cut(trace: Trace, adapter: Description) -> Trace:
         return trace
     each = lacking(trace, adapter)
     lacks = ([name for _, names in islice(each, len(parts_of(op))) for name in names] for op in trace.ops)
-    able = takewhile(lambda pair: not pair[1], zip(trace.ops, lacks, strict=True))
-    return Trace(trace.kind, trace.config, tuple(op for op, _ in able))
+    able = trace.cut(sum(1 for _ in takewhile(lambda names: not names, lacks)))
+    return able.cut(next((number for number, _, _ in lacking_by_state(able, adapter)), len(able.ops)))
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
@@ -243,7 +268,7 @@ def beyond(clause: Clause, adapter: Description) -> str:
     if all(low := [_below(clause.level, trace, adapter) for trace in traces]):
         return f"what shows it takes {_words(low)}, which the adapter claims at level visible"
     traces = [trace for trace, chapters in zip(traces, low, strict=True) if not chapters]
-    if all(lacks := [_lacked(trace, adapter) for trace in traces]):
+    if all(lacks := [lacked(trace, adapter) for trace in traces]):
         return f"it takes {_words(lacks)}, which the adapter does not claim"
     if any(_in_limits(trace, adapter) for trace in traces):
         return ""
@@ -256,8 +281,10 @@ def _below(level: str, trace: Trace, adapter: Description) -> set[str]:
     return {c for c in used if LEVELS.index(adapter.chapters[c].level) < LEVELS.index(level)}
 
 
-def _lacked(trace: Trace, adapter: Description) -> list[str]:
-    return [*_to_open(trace, adapter), *(name for _, names in lacking(trace, adapter) for name in names)]
+def lacked(trace: Trace, adapter: Description) -> list[str]:
+    """Give all abilities that a trace takes and the adapter does not claim."""
+    by_state = (name for _, names, _ in lacking_by_state(trace, adapter) for name in names)
+    return [*_to_open(trace, adapter), *(name for _, names in lacking(trace, adapter) for name in names), *by_state]
 
 
 def _words(each: list[Any]) -> str:

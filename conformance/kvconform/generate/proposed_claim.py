@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kvconform.generate.ability_traces import AbilityTrace, ability_traces, first_operation
+from kvconform.generate.ability_traces import AbilityTrace, ability_traces, first_operation, named_by
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
@@ -82,7 +82,7 @@ class Proposal:
         anything = replace(self.adapter, chapters=dict.fromkeys(CHAPTERS, Claim("visible")))
         takes = {ability, *self.able, *untried}
         for each in (each for shown in self._shown_by(ability) for each in ability_traces().get(shown, ())):
-            if each.takes <= takes and used_chapters(each.trace) & set(KINDS) <= set(self.adapter.chapters):
+            if each.takes <= takes and _always_claimed(each.trace) <= set(self.adapter.chapters):
                 trace = within(each.trace, self.adapter)
                 yield from [replace(each, trace=trace)] if suits(trace, anything) else []
 
@@ -94,15 +94,28 @@ class Proposal:
         return (ability, *(first_operation(kind) for kind in kinds if observed))
 
     def _try(self, ability: Needed) -> Attempt:
-        """Try the best of the traces on which the spec lets the last operation succeed."""
+        """Try the best of the traces on which the spec lets the last operation succeed; of an ability that is named by
+        clauses the best of each, until one differs."""
+        attempts, shown = list[Attempt](), set[str]()
         for each in (*self._traces(ability), *self._traces(ability, self._left)):
-            seen = self._judged(each.trace, {*each.takes, ability})
-            want, got = seen[-1].steps[-1] if seen[-1].steps else (None, None)
-            if want is None or want.result == "ok":
-                done = not seen[-1].failed if got is None else got.result == "ok"
-                level: Level = "storage" if seen[-1].level == "storage" else "visible"
-                return Attempt(level, done, _first(seen[-1]), sentence(each.trace), _first(seen[0]))
-        return Attempt()
+            if each.clause in shown or (attempts and not named_by(ability)):
+                continue
+            if attempt := self._tried(each, ability):
+                attempts.append(attempt)
+                shown.add(each.clause)
+                if attempt.message:
+                    break
+        return attempts[-1] if attempts else Attempt()
+
+    def _tried(self, each: AbilityTrace, ability: Needed) -> Attempt | None:
+        """How a trace went; None if its last operation is refused, unless that is what the ability is about."""
+        seen = self._judged(each.trace, {*each.takes, ability})
+        want, got = seen[-1].steps[-1] if seen[-1].steps else (None, None)
+        if want is not None and want.result != ("refused" if each.refused and named_by(ability) else "ok"):
+            return None
+        done = not seen[-1].failed if got is None else got.result == "ok" or each.refused
+        level: Level = "storage" if seen[-1].level == "storage" else "visible"
+        return Attempt(level, done, _first(seen[-1]), sentence(each.trace), _first(seen[0]))
 
     def _judged(self, trace: Trace, takes: set[Needed]) -> list[TrialResult]:
         """Judge a trace at level storage, unless a dialect is declared; where that differs at level visible too."""
@@ -134,6 +147,11 @@ class Proposal:
         """Tell whether something of a chapter is there; of a kind, whether rows come into it."""
         any_of_it = any(of == chapter for of, _ in self.able)
         return first_operation(chapter) in self.able if chapter in KINDS else any_of_it
+
+
+def _always_claimed(trace: Trace) -> set[str]:
+    """The kinds that a trace opens, and the chapters it uses that are claimed as a whole or not at all."""
+    return {chapter for chapter in used_chapters(trace) if chapter in KINDS or not abilities(chapter)}
 
 
 def _first(seen: TrialResult) -> str:

@@ -115,15 +115,25 @@ def alone(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace("store", config, *left), trace("store", config, *right))
 
 
-@law("ATTN-36", needs=("attention",), kinds=caches_with("attend"))
+@law("ATTN-49", needs=("attention",), kinds=caches_with("attend"))
 def hidden(draw: st.DrawFn, config: Config) -> Sides:
-    """Rows that are dropped again, or out of the window, of arbitrary bits or of numbers."""
+    """Rows that are dropped again, or out of the window, of these numbers or of others."""
+    return _hidden(draw, config, ("even", "random"))
+
+
+@law("ATTN-50", needs=("attention",), kinds=caches_with("attend"))
+def hidden_edges(draw: st.DrawFn, config: Config) -> Sides:
+    """The same of arbitrary bits or of numbers."""
+    return _hidden(draw, config, ("bits", "random"))
+
+
+def _hidden(draw: st.DrawFn, config: Config, filled: tuple[str, str]) -> Sides:
     dead, queries = draw(st.integers(1, 5)), _queries(draw, config)
     back = ["append 2 fill=random", "append {n} fill={fill}", "rewind 2"]
     past = ["append {n} fill={fill}", f"append {config.window} fill=random"]
     texts = past if config.window and (config.window < dead + 2 or draw(st.booleans())) else back
     end = [f"attend 1 {queries}", f"attend 3 {queries}"]
-    fills = ([*(x.format(n=dead, fill=fill) for x in texts), *end] for fill in ("bits", "random"))
+    fills = ([*(x.format(n=dead, fill=fill) for x in texts), *end] for fill in filled)
     return Sides(*(caches.plain(config, *each) for each in fills))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kvref.cite import cite, cited
 from kvspec.operations.table import (
     CHAPTER_OF,
+    OPEN,
     RUN,
     TAKES_QUERIES,
     TAKES_ROWS,
@@ -28,6 +29,10 @@ def refused(op: Operation, clause: str) -> tuple[str, ...]:
     """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; of an attend the
     one as well that says that nothing of it is done."""
     return (clause, "ATTN-23") if CHAPTER_OF.get(op["op"]) == LETTERS["ATTN"] else (clause,)
+
+
+EDGES = ("bits", "edges")
+"""Fills that hold NaN, infinities, and numbers so large that sums of them overflow."""
 
 
 def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bool = False) -> None:
@@ -55,6 +60,8 @@ class CitingSession(Session):
     def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
         super().__init__(adapter, observe)
         self._attended: set[str] = set()
+        self._edged: set[str] = set()
+        """Caches that were given rows of edge values since they were opened."""
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation and note the clauses."""
@@ -63,11 +70,19 @@ class CitingSession(Session):
         cited()
         step, name = super().do(op, inputs), cache_of(op)
         if step.result == "ok":
+            self._note_edges(op, name)
             if op["op"] in TAKES_QUERIES:
                 self._attended.add(name)
+                cite(*(["ATTN-46"] if name in self._edged else []))
             cite_operation(op, self.kinds[name], self._batched(name), name in self._attended)
         step.cites = refused(op, step.clause) if step.result == "refused" else cited()
         return step
+
+    def _note_edges(self, op: Operation, name: str) -> None:
+        if op["op"] == OPEN.name:
+            self._edged.discard(name)
+        if op["op"] in TAKES_ROWS and argument(op, "fill") in EDGES:
+            self._edged.add(name)
 
     def _batched(self, name: str) -> bool:
         """Whether there is a batch beside what the operation was for."""

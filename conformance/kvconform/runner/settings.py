@@ -12,7 +12,7 @@ from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
-from kvspec.reading.clauses import Clause
+from kvspec.reading.clauses import Clause, withdrawn
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Settings:
 def require_known(what: str, name: str, known: Sequence[str]) -> None:
     """Raise BadInput for a name that is not among those known, with the names that are most like it."""
     if name not in known:
+        if why := withdrawn().get(name):
+            raise BadInput(f"{what} {name} was withdrawn: {why}")
         if near := difflib.get_close_matches(name, known) or difflib.get_close_matches(name.upper(), known):
             raise BadInput(f"unknown {what} {name!r:.60}; did you mean {' or '.join(near)}?")
         shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"

@@ -14,9 +14,12 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
 from kvspec.contract.attention import Attention
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.masks import Causal, Part, Window
+from kvspec.masks import Causal, Part, Window, overflowing
 from kvspec.refusals import attention
 from kvspec.serials import ZEROED
+
+TILE = 32
+"""Rows of a tile, which splits part."""
 
 FIRST_OF_ZEROS = -100
 """Serials from here down stand for rows that were never written, so that there can be several."""
@@ -116,6 +119,8 @@ class Asked:
         self.queries, self.how, self.out = queries, how, out
         self.batch, self.heads, self.n, _ = queries.shape
         self.logical = how.through
+        self.rows = 0
+        """How many rows are held by then, if that is the same for all queries."""
 
     def demand(self, config: Config, batch: int, n: int, rows: int, heads: int | None = None) -> None:
         """Refuse queries, or a mask, that do not fit n queries of each of `batch` sequences over `rows` rows. If
@@ -127,6 +132,7 @@ class Asked:
             raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in wanted))
         demand_how(config, self.heads, self.how.splits)
         _demand_scoring(self.how)
+        self.rows = rows
         for array in masks.demand(self.logical, self.batch, self.n, rows):
             if array.shape[1] not in (1, self.heads):
                 raise attention.mask_heads("ATTN-27", array, self.heads)
@@ -151,10 +157,11 @@ class Asked:
 
     def cite_common(self) -> None:
         """Cite the clauses of all queries that are answered."""
-        cite("ATTN-2", "ATTN-11", "ATTN-15", "ATTN-44", "ATTN-13" if self.out is None else "ATTN-14")
+        cite("ATTN-2", "ATTN-45", "ATTN-15", "ATTN-44", "ATTN-13" if self.out is None else "ATTN-14")
         cite("ATTN-3" if self.how.scale is None else "ATTN-38")
+        cite(*(["ATTN-48"] if 0 < self.rows <= TILE * (self.how.splits - 1) else []))
         cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
-        cite(*(c for p in self.logical for c in _clauses(p)))
+        cite(*(c for p in self.logical for c in _clauses(p)), *(["ATTN-52"] if overflowing(self.logical) else []))
 
 
 def demand_how(config: Config, heads: int, splits: int) -> None:
@@ -162,7 +169,7 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
     if heads not in range(config.kv_heads, heads + 1, config.kv_heads):
         raise attention.heads("ATTN-25", heads, config.kv_heads)
     if splits <= 0:
-        raise attention.splits("ATTN-26", splits)
+        raise attention.splits("ATTN-47", splits)
 
 
 def _demand_scoring(how: Attention) -> None:
@@ -179,7 +186,7 @@ def _clauses(part: Part) -> Iterator[str]:
     elif isinstance(part, Window):
         yield "ATTN-5"
     else:
-        yield "ATTN-7" if part.array.dtype == bool else "ATTN-8"
+        yield "ATTN-7" if part.array.dtype == bool else "ATTN-51"
         if 1 in (part.array.shape[0], part.array.shape[1], part.array.shape[3]):
             yield "ATTN-9"
 

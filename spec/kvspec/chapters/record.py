@@ -71,20 +71,23 @@ class OperationRecord(Part, frozen=True):
 class Ability(Part, frozen=True):
     """Something that some engines have and others lack, beside the operations: each of those is an ability too.
 
-    A trace needs it where an operation has an argument of this value (by default: any but the argument's default),
-    where a mask has such a part, or where a config has a size above 1 or of this value. One that no trace needs is
-    an observable.
+    A trace needs it where one of its operations has an argument of this value (by default: any but the argument's
+    default), where a mask has such a part, where a config has a size above 1 or of this value, or where an operation
+    of its chapter exercises one of its clauses. One that no trace needs is an observable.
     """
 
     name: str
     says: str
-    operation: str = ""
+    operations: tuple[str, ...] = ()
     argument: str = ""
     value: int | None = None
     like: str = ""
     """The pattern of the values that it is about, of an argument or a field of a config that is a text."""
     mask: str = ""
     config: str = ""
+    clauses: tuple[str, ...] = ()
+    """What the list model cites where an operation takes it: some abilities follow from what a cache holds, and not
+    from what an operation says."""
 
 
 class Dialect(Part, frozen=True):

@@ -7,7 +7,7 @@ kind shares with another (`rewind` of a growing cache and of a ring) are abiliti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from kvspec.chapters.record import Ability
@@ -22,12 +22,19 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
     chapter = kind if defined in KINDS else defined
     yield chapter, op["op"]
     for ability in named_abilities(chapter):
-        if ability.operation == op["op"] and _given(ability, op):
+        if op["op"] in ability.operations and _given(ability, op):
             yield chapter, ability.name
     for part in _parts(op):
         yield from (("mask", a.name) for a in RECORDS["mask"].abilities if a.mask == part)
     if op["op"] == OPEN.name:
         yield from needed_to_open(kind, config)
+
+
+def needed_by_clauses(op: Operation, cites: Collection[str]) -> Iterator[Needed]:
+    """Give the abilities that an operation takes by the clauses that it exercises on a cache as it then is."""
+    chapter = CHAPTER_OF.get(op["op"], "")
+    by_clauses = (a for a in named_abilities(chapter) if a.clauses) if chapter else ()
+    yield from ((chapter, a.name) for a in by_clauses if not set(a.clauses).isdisjoint(cites))
 
 
 def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:

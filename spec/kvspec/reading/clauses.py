@@ -37,6 +37,9 @@ _CLAUSE = re.compile(
 _ANCHOR = re.compile(r'^<a id="([A-Z]+-[1-9]\d*)"></a>\n', re.M)
 """The line above a clause that links lead to."""
 
+_WITHDRAWN = re.compile(r'^- <a id="([A-Z]+-[1-9]\d*)"></a>\1: (.+)$', re.M)
+"""A line of a chapter's list of clauses that are no more."""
+
 WHY = "*Why:*"
 """How a paragraph begins that gives the reason of a clause."""
 
@@ -93,6 +96,12 @@ def index() -> dict[str, Clause]:
         twice = sorted({c.id for c in found if sum(d.id == c.id for d in found) > 1})
         raise BadInput(f"chapters: {', '.join(twice)} stands twice")
     return clauses
+
+
+@cache
+def withdrawn() -> dict[str, str]:
+    """Give the ids of clauses that are no more, and what took the place of each."""
+    return {id_: why for chapter in LETTERS.values() for id_, why in _WITHDRAWN.findall(chapter_text(chapter))}
 
 
 def digest() -> str:

@@ -225,7 +225,7 @@ def test_an_output_belongs_to_the_caller() -> None:
 REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
     "queries": (_asks(2), HOW, None, "ATTN-24"),
     "heads": (_asks()[:, :3], HOW, None, "ATTN-25"),
-    "splits": (_asks(), Attention(splits=0), None, "ATTN-26"),
+    "splits": (_asks(), Attention(splits=0), None, "ATTN-47"),
     "mask": (_asks(), Attention((Explicit(np.ones((1, 1, 1, 3), bool)),)), None, "MASK-12"),
     "mask heads": (_asks(), Attention((Explicit(np.ones((1, 2, 1, 4), bool)),)), None, "ATTN-27"),
     "window": (_asks(), Attention((Window(0),)), None, "MASK-13"),

@@ -94,7 +94,7 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
     if heads < 1 or heads % config.kv_heads:
         raise refusals.heads("ATTN-25", heads, config.kv_heads)
     if splits < 1:
-        raise refusals.splits("ATTN-26", splits)
+        raise refusals.splits("ATTN-47", splits)
 
 
 def demand_scoring(how: Attention) -> None:

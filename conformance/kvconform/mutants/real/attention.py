@@ -20,7 +20,7 @@ from kvspec.geometry import Array
 from kvspec.masks import Explicit
 
 
-@planted("PAD-03", breaks="ATTN-11")
+@planted("PAD-03", breaks="ATTN-45")
 class ZerosToo(Answering):
     """The last block is filled up with rows of zeros that are not masked."""
 
@@ -33,7 +33,7 @@ class ZerosToo(Answering):
         )
 
 
-@planted("PAD-09", breaks="ATTN-11")
+@planted("PAD-09", breaks="ATTN-45")
 class WholeBuffer(Growing):
     """Attention covers every slot, written or not."""
 

@@ -1,0 +1,44 @@
+"""Abilities that operations take because of what the cache then holds, found by following a trace in the list model.
+
+A query that sees nothing, a mask of a wrong width: no operation says so by itself. Records name such abilities by the
+clauses that the list model cites then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kvconform.oracle.follow import ModelledTrace
+from kvspec.contract import CHAPTERS, Description
+from kvspec.operations.abilities import needed_by_clauses
+from kvspec.operations.table import CHAPTER_OF, parts_of
+from kvspec.registry import Needed, named_abilities
+from kvspec.trace import Trace
+
+BY_CLAUSES = {c: frozenset(a.name for a in named_abilities(c) if a.clauses) for c in CHAPTERS}
+"""The abilities of each chapter that are named by clauses."""
+
+
+def needed_by_state(trace: Trace, chapters: Sequence[str] = CHAPTERS) -> list[tuple[frozenset[Needed], bool]]:
+    """Give for each operation of a trace the abilities of these chapters that it takes by what the cache holds, and
+    whether it is refused. All operations of a run take what one of them takes."""
+    about = {c for c in chapters if BY_CLAUSES[c]}
+    if not any(CHAPTER_OF.get(part["op"]) in about for op in trace.ops for part in parts_of(op)):
+        return [(frozenset(), False)] * len(trace.ops)
+    modelled = ModelledTrace(trace)
+    return [
+        (
+            frozenset(n for part in parts_of(op) for n in needed_by_clauses(part, step.cites)),
+            step.result == "refused",
+        )
+        for op, step in ((op, modelled.follow(op)) for op in trace.ops)
+    ]
+
+
+def lacking_by_state(trace: Trace, adapter: Description) -> Iterator[tuple[int, list[str], bool]]:
+    """Give the operations of a trace, by number, that take abilities by what the cache holds which the adapter does
+    not claim: which these are, and whether the operation is refused."""
+    chapters = [c for c, claim in adapter.chapters.items() if BY_CLAUSES[c] & claim.without]
+    for number, (needs, refused) in enumerate(needed_by_state(trace, chapters) if chapters else ()):
+        if lacks := sorted(adapter.lacks(needs)):
+            yield number, lacks, refused
