@@ -1,17 +1,18 @@
-"""Abilities that operations take because of what the cache then holds, found by following a trace in the list model.
+"""Abilities that operations take because of what the cache then holds.
 
-A query that sees nothing, a mask of a wrong width: no operation says so by itself. Records name such abilities by the
-clauses that the list model cites then.
+A query that sees nothing, a mask of a wrong width: no operation says so by itself. Records name such abilities by
+clauses, and the list model, which follows the trace, cites these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import ModelledTrace
 from kvspec.contract import CHAPTERS, Description
 from kvspec.operations.abilities import needed_by_clauses
-from kvspec.operations.table import CHAPTER_OF, parts_of
+from kvspec.operations.table import CHAPTER_OF, Operation, parts_of
 from kvspec.registry import Needed, named_abilities
 from kvspec.trace import Trace
 
@@ -26,13 +27,12 @@ def needed_by_state(trace: Trace, chapters: Sequence[str] = CHAPTERS) -> list[tu
     if not any(CHAPTER_OF.get(part["op"]) in about for op in trace.ops for part in parts_of(op)):
         return [(frozenset(), False)] * len(trace.ops)
     modelled = ModelledTrace(trace)
-    return [
-        (
-            frozenset(n for part in parts_of(op) for n in needed_by_clauses(part, step.cites)),
-            step.result == "refused",
-        )
-        for op, step in ((op, modelled.follow(op)) for op in trace.ops)
-    ]
+    return [_needed(op, modelled.follow(op)) for op in trace.ops]
+
+
+def _needed(op: Operation, step: Expected) -> tuple[frozenset[Needed], bool]:
+    needs = frozenset(need for part in parts_of(op) for need in needed_by_clauses(part, step.cites))
+    return needs, step.result == "refused"
 
 
 def lacking_by_state(trace: Trace, adapter: Description) -> Iterator[tuple[int, list[str], bool]]:

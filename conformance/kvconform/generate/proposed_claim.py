@@ -94,8 +94,8 @@ class Proposal:
         return (ability, *(first_operation(kind) for kind in kinds if observed))
 
     def _try(self, ability: Needed) -> Attempt:
-        """Try the best of the traces on which the spec lets the last operation succeed; of an ability that is named by
-        clauses the best of each, until one differs."""
+        """Try the best of the traces on which the spec lets the last operation succeed; of an ability that is named
+        by clauses the best of each, until one differs."""
         attempts, shown = list[Attempt](), set[str]()
         for each in (*self._traces(ability), *self._traces(ability, self._left)):
             if each.clause in shown or (attempts and not named_by(ability)):

@@ -96,8 +96,8 @@ def trace(kind: str, config: Config, *texts: str) -> Trace:
 
 
 def of_ends(compare: Compare) -> Compare:
-    """Decorate a comparison that needs both sides to come to their ends: a side that stopped, or whose last step was
-    not done, is the difference."""
+    """Decorate a comparison that needs both sides to come to their ends: a side that stopped, or whose last step
+    was not done, is the difference."""
 
     def difference(sides: Sides, results: Results) -> str:
         for name, side, result in zip(Sides._fields, sides, results, strict=True):

@@ -72,8 +72,8 @@ class Ability(Part, frozen=True):
     """Something that some engines have and others lack, beside the operations: each of those is an ability too.
 
     A trace needs it where one of its operations has an argument of this value (by default: any but the argument's
-    default), where a mask has such a part, where a config has a size above 1 or of this value, or where an operation
-    of its chapter exercises one of its clauses. One that no trace needs is an observable.
+    default), where a mask has such a part, where a config has a size above 1 or of this value, or where an
+    operation of its chapter exercises one of its clauses. One that no trace needs is an observable.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Implementations that share nothing with the reference: other libraries, or small ones written from the spec alone.
+"""Implementations that share nothing with the reference: other libraries, or small ones written from the spec.
 
-The suite must pass each of them, whole and without a known deviation. What it demands of them and the spec does not say
-is a fault of the suite.
+The suite must pass each of them, whole and without a known deviation. If it demands of them what the spec does not
+say, that is a fault of the suite.
 """
 
 from __future__ import annotations

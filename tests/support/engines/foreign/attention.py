@@ -1,7 +1,7 @@
 """ATTN as a textbook has it, in numpy: softmax(q k + mask) v over a growing cache that joins arrays.
 
-`Float64` and `Float32` compute in those numbers. What weighs nothing is multiplied by 0, a query that sees nothing gets
-NaN, and arguments are not checked: the claim leaves out `finite`, `sees nothing` and `checks`.
+`Float64` and `Float32` compute in those numbers. What weighs nothing is multiplied by 0, a query that sees nothing
+gets NaN, and arguments are not checked: the claim leaves out `finite`, `sees nothing` and `checks`.
 """
 
 from __future__ import annotations

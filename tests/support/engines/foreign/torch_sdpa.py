@@ -1,7 +1,7 @@
 """ATTN by torch: `scaled_dot_product_attention` over a growing cache that joins tensors.
 
-torch takes a mask or none; several are added up before. It has a scale, and no softcap. Queries are f32, so keys and
-values, which are kept in their own dtype, become f32 as they are attended to.
+torch takes a mask or none; several are added up before. It has a scale, and no softcap. Queries are f32, so keys
+and values, which are kept in their own dtype, become f32 as they are attended to.
 """
 
 from __future__ import annotations
