@@ -117,7 +117,7 @@ def alone(draw: st.DrawFn, config: Config) -> Sides:
 
 @law("ATTN-49", needs=("attention",), kinds=caches_with("attend"))
 def hidden(draw: st.DrawFn, config: Config) -> Sides:
-    """Rows that are dropped again, or out of the window, of these numbers or of others."""
+    """Rows that are dropped again, out of the window or masked, of these numbers or of others."""
     return _hidden(draw, config, ("even", "random"))
 
 
@@ -128,12 +128,16 @@ def hidden_edges(draw: st.DrawFn, config: Config) -> Sides:
 
 
 def _hidden(draw: st.DrawFn, config: Config, filled: tuple[str, str]) -> Sides:
-    dead, queries = draw(st.integers(1, 5)), _queries(draw, config)
-    back = ["append 2 fill=random", "append {n} fill={fill}", "rewind 2"]
-    past = ["append {n} fill={fill}", f"append {config.window} fill=random"]
-    texts = past if config.window and (config.window < dead + 2 or draw(st.booleans())) else back
-    end = [f"attend 1 {queries}", f"attend 3 {queries}"]
-    fills = ([*(x.format(n=dead, fill=fill) for x in texts), *end] for fill in filled)
+    dead, queries, window = draw(st.integers(1, 5)), _queries(draw, config), config.window
+    back = ["append 2 fill=random", "append {n} fill={fill}", "rewind 2", "attend 1 {queries}"]
+    past = ["append {n} fill={fill}", f"append {window} fill=random", "attend 1 {queries}"]
+    masked = ["append {n} fill={fill}", "append 2 fill=random", "attend 1 {queries} through " + "0" * dead + "111"]
+    if window:
+        texts = past if window < dead + 2 or draw(st.booleans()) else back
+    else:
+        texts = draw(st.sampled_from((masked, back)))
+    texts = texts if texts is masked else [*texts, "attend 3 {queries}"]
+    fills = ([x.format(n=dead, fill=fill, queries=queries) for x in texts] for fill in filled)
     return Sides(*(caches.plain(config, *each) for each in fills))
 
 
