@@ -94,13 +94,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _report(run: Run, folder: Path) -> None:
-    from kvconform.checks.suite import selected, suite
+    from kvconform.checks.suite import selected, shut_out, suite
     from kvconform.runner.record import output
 
     asked = len(selected(run.settings, run.adapter))
     judged = len(run.results.keys() & suite().keys())
     if judged < asked:
         run.partial_reason = run.partial_reason or f"pytest judged {judged} of {asked} checks"
+    run.shut_out(shut_out(run.settings, run.adapter))
     output.write(run.record(list(dict.fromkeys([*suite(), *run.results]))), folder)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from kvconform.runner.under_test import AdapterUnderTest
@@ -21,5 +21,12 @@ class Check:
     run: Callable[[AdapterUnderTest], None]
     clause: str = ""
     """The one clause it is about; empty where it is about a whole chapter or more."""
+    any_of: tuple[frozenset[str], ...] = ()
+    """Groups of chapters, of each of which an adapter must claim one at least."""
     takes_long: bool = False
     """Whether quick runs, and runs of a few clauses, leave it out."""
+
+    def lacks(self, claimed: Collection[str]) -> list[str]:
+        """The chapters that it takes and that are not claimed: `ring or store` where one is enough."""
+        groups = [" or ".join(sorted(group)) for group in self.any_of if not group & set(claimed)]
+        return [*sorted(self.needs - set(claimed)), *groups]

@@ -10,7 +10,6 @@ from random import Random
 
 from kvconform.checks.check import Check
 from kvconform.generate import frozen_covers
-from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.frozen_covers import Cover
 from kvconform.generate.registry import planned
 from kvconform.runner.under_test import AdapterUnderTest
@@ -53,8 +52,8 @@ def sampled(cover: Cover, share: float) -> Cover:
 
 def judge(under_test: AdapterUnderTest, cover: Cover) -> None:
     """Judge the traces of a cover, shortest first."""
-    adapter, kind = under_test.adapter, cover.start.kind
-    traces = list(fitted(cover.traces(), adapter))
+    kind = cover.start.kind
+    traces = under_test.fitting(cover.traces())
     under_test.judge_all(traces, "cover", kind)
     if under_test.tally.failing == 0 and [t.ops for t in traces] == [t.ops for t in cover.traces()]:
         counts = under_test.tally.coverage[f"cover {kind}"]

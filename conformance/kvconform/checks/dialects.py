@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import fitted
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.notation import from_sentence
@@ -32,4 +31,4 @@ def judge(under_test: AdapterUnderTest, name: str, traces: list[Trace]) -> None:
     """Judge the traces where the dialect is declared."""
     kind = traces[0].kind
     if name in under_test.adapter.chapters[kind].dialects:
-        under_test.judge_all(fitted(traces, under_test.adapter), "explore", kind)
+        under_test.judge_all(under_test.fitting(traces), "explore", kind)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from kvconform.checks.check import Check
 from kvconform.generate.registry import explorations
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.runner.under_test import AdapterUnderTest
 
 
@@ -15,9 +15,10 @@ def checks() -> Iterator[Check]:
     """One for each exploration of each chapter."""
     for chapter, each in explorations().items():
         for e in each:
-            run = partial(_explore, strategy=e.strategy, counted_as=e.counted_as or chapter)
-            yield Check(f"{chapter}/explore/{e.name}", chapter, frozenset((chapter, *e.needs)), run)
+            run = partial(_explore, exploration=e, counted_as=e.counted_as or chapter)
+            needs = frozenset((chapter, *e.needs))
+            yield Check(f"{chapter}/explore/{e.name}", chapter, needs, run, any_of=tuple(map(frozenset, e.any_of)))
 
 
-def _explore(under_test: AdapterUnderTest, strategy: Callable[[], Any], counted_as: str) -> None:
-    under_test.explore(strategy(), counted_as)
+def _explore(under_test: AdapterUnderTest, exploration: Exploration, counted_as: str) -> None:
+    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.fit_to_adapter import fitted, shut_out
 from kvconform.generate.large import Size, sizes, too_large
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.tally import empty_coverage
@@ -24,7 +24,8 @@ def checks() -> Iterator[Check]:
     """One for each size."""
     for size in sizes():
         name = f"{size.chapter}/large/{size.name.replace(' ', '-')}"
-        yield Check(name, size.chapter, size.needs, partial(_judge, size=size), takes_long=True)
+        any_of = (frozenset(size.on),) if size.on else ()
+        yield Check(name, size.chapter, size.needs, partial(_judge, size=size), any_of=any_of, takes_long=True)
 
 
 def _judge(under_test: AdapterUnderTest, size: Size) -> None:
@@ -32,14 +33,20 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
     of = f"large {size.chapter}"
     met = under_test.tally.coverage.setdefault(of, empty_coverage()).sizes.setdefault(size.name, [])
     every = SHARE if under_test.traces < FEW else 1
-    for boundary, trace in [*size.traces(under_test.seed)][under_test.seed % every :: every]:
+    given, suiting = list[Trace](), list[Trace]()
+    for boundary, trace in [*size.traces(under_test.seed, under_test.adapter.chapters)][
+        under_test.seed % every :: every
+    ]:
         if too_large(boundary, trace, under_test.adapter):
             break
         judged = list(fitted([trace], under_test.adapter))
+        given, suiting = [*given, trace], [*suiting, *judged]
         under_test.judge_all(judged, "large", size.chapter)
         if under_test.budget_used >= 1:
             break
         met += [boundary] if judged and _whole(trace, judged[0]) else []
+    if why := shut_out(given, suiting, size.chapter, under_test.adapter):
+        under_test.tally.shuts_out(under_test.check, why)
 
 
 def _whole(trace: Trace, judged: Trace) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
 
@@ -33,17 +33,26 @@ def _place(check: Check) -> int:
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:
     """The checks that the settings ask for and the adapter's claims allow."""
+    return [check for check in _asked(settings, adapter) if not check.lacks(adapter.chapters)]
+
+
+def shut_out(settings: Settings, adapter: Description) -> dict[str, str]:
+    """The checks of claimed chapters that the settings ask for and the adapter's claims do not allow, each with the
+    chapters that are missing. What shows a clause alone is told at the clause."""
+    lacks = {c: c.lacks(adapter.chapters) for c in _asked(settings, adapter) if c.chapter in adapter.chapters}
+    return {
+        c.id: f"takes {', '.join(missing)}" for c, missing in lacks.items() if missing and "/example/" not in c.id
+    }
+
+
+def _asked(settings: Settings, adapter: Description) -> Iterator[Check]:
     asked = settings.selected()
     chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)
     if not settings.quick and set(asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
-    claimed, whole = set(adapter.chapters), not settings.quick and not settings.clauses
-    return [
-        check
-        for check in suite().values()
-        if check.needs <= claimed
-        and (check.clause in asked if check.clause else check.chapter in chapters)
-        and (not settings.again or check.id in settings.again)
-        and (whole or not check.takes_long)
-    ]
+    whole = not settings.quick and not settings.clauses
+    for check in suite().values():
+        wanted = check.clause in asked if check.clause else check.chapter in chapters
+        if wanted and (not settings.again or check.id in settings.again) and (whole or not check.takes_long):
+            yield check

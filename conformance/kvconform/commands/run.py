@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.checks.check import Check
-from kvconform.checks.suite import selected, suite
+from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
 from kvconform.generate.amounts import TRACES
@@ -115,6 +115,7 @@ def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     """Judge what is selected, and give it. If the sample of covers does not exercise a clause, judge all covers."""
     checks = selected(run.settings, run.adapter)
+    run.shut_out(shut_out(run.settings, run.adapter))
     _judge(run, run.settings, checks, processes, on)
     sampled = run.settings.cover_traces and not run.settings.quick
     missing = run.not_exercised() if sampled and not run.partial_reason else []

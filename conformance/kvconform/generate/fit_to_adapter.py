@@ -10,7 +10,7 @@ table says what follows from it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
@@ -32,6 +32,7 @@ from kvspec.operations.table import (
     parts_of,
 )
 from kvspec.reading.clauses import Clause
+from kvspec.registry import RECORDS
 from kvspec.trace import LARGEST_TRACE, Trace, looked_at, opening, replayable, used_chapters
 
 OPENS_A: Operation = {"op": OPEN.name}
@@ -252,6 +253,24 @@ def _rows_given(trace: Trace) -> int:
             rows = max(0, part.get("n", 0)) if part["op"] in (*APPENDS, "attend") else 0
             given[cache_of(part)] += rows * length_of(op) // len(parts_of(op))
     return max(given.values(), default=0)
+
+
+def shut_out(traces: Sequence[Trace], suiting: Sequence[Trace], chapter: str, adapter: Description) -> str:
+    """Tell what the adapter does not claim, if that left nothing of the traces of a check, or no operation of its
+    chapter; else nothing. `suiting`: the traces as they were fitted to it."""
+    about = {o.name for o in RECORDS[chapter].operations} if chapter in RECORDS else set()
+    given, left = (
+        {part["op"] for t in each for op in t.ops for part in parts_of(op)} for each in (traces, suiting)
+    )
+    if not traces or (suiting and (left & about or not given & about)):
+        return ""
+    lacks = [names for trace in traces if (names := [*_chapters(trace, adapter), *_lacked(trace, adapter)])]
+    return f"takes {_words(lacks)}" if lacks else "lies beyond the limits that the adapter declares"
+
+
+def _chapters(trace: Trace, adapter: Description) -> list[str]:
+    """The chapters of a trace that the adapter does not claim."""
+    return sorted(used_chapters(trace) - set(adapter.chapters))
 
 
 def _to_open(trace: Trace, adapter: Description) -> list[str]:

@@ -8,12 +8,14 @@ divide the boundary or do not, so that boundaries are also met as sums and multi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
 from kvconform.generate import large_beside, large_caches
 from kvconform.generate.amounts import MOST_VISIBLE
+from kvconform.generate.other_kinds import moved
+from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
 from kvspec.notation import from_sentence
 from kvspec.trace import Trace, looked_at
@@ -38,14 +40,20 @@ class Size:
     needs: frozenset[str]
     """Chapters that its traces take."""
     boundaries: tuple[int, ...]
+    on: tuple[str, ...]
+    """Kinds of which one is enough: where the first is not claimed its traces are moved to another; none for those
+    of a kind of their own."""
     make: Callable[[int, Random], str]
     """The trace for one boundary, in a sentence."""
 
-    def traces(self, seed: int) -> Iterator[tuple[int, Trace]]:
-        """Give each boundary with its trace, the same ones for the same seed."""
+    def traces(self, seed: int, claimed: Collection[str] = CHAPTERS) -> Iterator[tuple[int, Trace]]:
+        """Give each boundary with its trace, the same ones for the same seed, on a kind that is claimed."""
+        kind = next((kind for kind in self.on if kind in claimed), "")
         for boundary in self.boundaries:
             random = Random(f"{self.chapter} {self.name} {boundary} {seed}")
-            yield boundary, from_sentence(self.make(boundary, random))
+            trace = from_sentence(self.make(boundary, random))
+            if there := trace if kind in ("", trace.kind) else moved(trace, kind):
+                yield boundary, there
 
 
 def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
@@ -58,4 +66,4 @@ def sizes() -> Iterator[Size]:
     for recipe in (*large_caches.RECIPES, *large_beside.RECIPES):
         widths = WIDTHS if recipe.widths else ()
         met = sorted({n for n in (*BOUNDARIES, *widths) if recipe.least <= n <= recipe.most})
-        yield Size(recipe.chapter, recipe.size, recipe.needs, tuple(met), recipe.make)
+        yield Size(recipe.chapter, recipe.size, recipe.needs, tuple(met), recipe.on, recipe.make)

@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 
 from kvconform.generate.large_recipe import NARROW, Recipe, chunks, unseen
+from kvspec.operations.table import caches_with
 
 
 def _buffer(b: int, random: Random) -> str:
@@ -141,6 +142,6 @@ RECIPES = (
         Recipe("attention", f, partial(_width, f), most=577, widths=True, beside=("growing",))
         for f in ("k_dim", "v_dim")
     ),
-    Recipe("rope", "position", _position, beside=("growing",)),
-    Recipe("rope", "rows", _turned, most=1025, beside=("growing",)),
+    Recipe("rope", "position", _position, on=caches_with("rotate")),
+    Recipe("rope", "rows", _turned, most=1025, on=caches_with("rotate")),
 )

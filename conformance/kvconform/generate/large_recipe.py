@@ -24,6 +24,8 @@ class Recipe:
     """Whether the widths of heads are boundaries too."""
     beside: tuple[str, ...] = ()
     """Chapters that it takes beside its own."""
+    on: tuple[str, ...] = ()
+    """Kinds of cache that its traces are about, whichever is claimed: made for the first, moved to another."""
     needs: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 from kvconform.generate import strategies
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
+from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import caches_with
-from kvspec.registry import objects
+from kvspec.registry import KINDS, LETTERS, objects
 
 
 def planned() -> dict[str, Callable[..., list[Plan]]]:
@@ -32,10 +33,15 @@ def _over(exploration: Exploration) -> Exploration:
     return replace(exploration, strategy=partial(exploration.strategy, partial(traces_of, exploration.over)))
 
 
-def traces_of(chapter: str) -> Any:
-    """Draw traces of a chapter, or of a kind of cache with snapshots, to add something to."""
+def traces_of(chapter: str, claimed: Collection[str] = CHAPTERS) -> Any:
+    """Draw traces of a chapter to add something to: of a kind of cache, with snapshots if these are claimed; of a
+    chapter that is no kind, on the kinds that are."""
     from kvconform.generate.strategies import caches  # needs Hypothesis, which those who want only plans may lack
 
     if chapter in caches_with("restore"):
-        return caches.traces(chapter, caches.SNAPSHOTS)
-    return objects(strategies.__name__, "explored")[chapter]()
+        return caches.traces(chapter, caches.SNAPSHOTS if SNAPSHOTS in claimed else caches.BASE)
+    explored = objects(strategies.__name__, "explored")[chapter]
+    return explored() if chapter in KINDS or claimed is CHAPTERS else explored(claimed=claimed)
+
+
+SNAPSHOTS = LETTERS["SNAP"]

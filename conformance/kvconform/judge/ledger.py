@@ -127,6 +127,10 @@ class Accounts:
         before = self._values.get(name, {}).get("held")
         if op["op"] == "plan" and got.result == "ok":
             yield from _plan_alone(op["n"], got.values["plan"], before)
+            if self._exact and kind in PLANNED:
+                offset = self._values.get(name, {}).get("offset")
+                for wrong in _beyond(op["n"], got.values["plan"], before, offset, config):
+                    yield PLANNED[kind], "plan", wrong
         if held is None or op["op"] == OPEN.name:
             return
         if got.result == "refused":
@@ -250,6 +254,23 @@ def _plan_alone(n: int, plan: list[int], held: int | None) -> Iterator[tuple[str
     yield "MEM-7", "plan", "" if most >= least else f"plan: at most {most}, yet {least} are held before or after it"
     if n == 0 and held is not None:
         yield "MEM-8", "plan", _unlike("for no rows", [held, held], plan)
+
+
+PLANNED = {LETTERS["GROW"]: "MEM-2", LETTERS["RING"]: "MEM-3"}
+"""The clause on plans of each kind that moves to new storage."""
+
+
+def _beyond(n: int, plan: list[int], held: int | None, offset: int | None, config: Config) -> Iterator[str]:
+    """Check a plan where nothing says how capacity grows: storage holds the rows that will be there, and no more
+    than the old and the new are there together."""
+    after, most = plan
+    if offset is not None:
+        old = offset if config.window is None else min(offset, config.window - 1)
+        least = (old + n) * config.row_bytes if n else 0
+        yield "" if after >= least else f"plan: {after} after {n} rows, which take {least} with those there are"
+    if held is not None:
+        enough = most <= held + after
+        yield "" if enough else f"plan: at most {most}, more than {held} held before and {after} after it"
 
 
 def _unlike(what: str, want: Any, found: Any) -> str:

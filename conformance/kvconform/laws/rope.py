@@ -15,6 +15,7 @@ from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
+from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
 POSITIONS = (0, 1, 2, 7, 63, 1000, 100_000, 1 << 31, -1, -5)
@@ -82,7 +83,7 @@ def _position(draw: st.DrawFn) -> tuple[int, int]:
     return draw(st.sampled_from(POSITIONS)), draw(st.sampled_from((1, 1, 2, 0, -3, 1 << 20)))
 
 
-@law("ROPE-24", needs=("growing", "rope"))
+@law("ROPE-24", needs=("rope",), kinds=caches_with("rotate"))
 def pairings(draw: st.DrawFn, config: Config) -> Sides:
     """Rotate neighbours; or rotate halves, of rows with the same elements put into halves."""
     (at, stride), n = _position(draw), draw(st.integers(1, 4))
@@ -91,7 +92,7 @@ def pairings(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(_trace(config, f"{how} pairing=norm"), _trace(config, f"{how} pairing=neox halved=1"))
 
 
-@law("ROPE-25", needs=("growing", "rope"))
+@law("ROPE-25", needs=("rope",), kinds=caches_with("rotate"))
 def twice(draw: st.DrawFn, config: Config) -> Sides:
     """Rotated by a, then by b; or by a + b at once."""
     (at, stride), n, by = _position(draw), draw(st.integers(1, 4)), draw(st.sampled_from(POSITIONS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -38,6 +38,7 @@ class Run:
         self.partial_reason = ""
         """Why the run is not whole; empty if it is."""
         self._problems: list[str] = []
+        self._shut_out = Tally()
         self._started, self._clock = datetime.now(UTC), time.monotonic()
         self.journal = Journal(report)
         try:
@@ -58,6 +59,11 @@ class Run:
         """End the worker and the journal."""
         self.under_test.worker.close()
         self.journal.close()
+
+    def shut_out(self, checks: Mapping[str, str]) -> None:
+        """Write down the checks that the adapter's claims do not allow, each with what is missing."""
+        self._shut_out = Tally(shut_out=dict(checks))
+        self.journal.write("judged", test="claim", tally=self._shut_out.to_json())
 
     def collect(self, results: Iterable[CheckResult], checks: Sequence[str]) -> None:
         """Take in results until the last of `checks`, until enough of them failed, or until it is interrupted."""
@@ -90,6 +96,7 @@ class Run:
         """Diagnose the failures and make the record, put together in the order of the checks."""
         total = self._total(checks)
         total.problems += self._problems
+        total.merge(self._shut_out)
         self._diagnose(total)
         about = self._about(self.partial_reason)
         self.journal.write("end", about=about)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from kvconform.generate.amounts import SEED, TRACES
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.fit_to_adapter import fitted, shut_out
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
@@ -114,6 +114,14 @@ class AdapterUnderTest:
             seen.known = self.failures.keep(seen, source)
         return seen
 
+    def fitting(self, traces: Iterable[Trace]) -> list[Trace]:
+        """Fit the traces of this check to the adapter; note if nothing is left of what the check is about."""
+        given = list(traces)
+        suiting = list(fitted(given, self.adapter))
+        if why := shut_out(given, suiting, self.check.partition("/")[0], self.adapter):
+            self.tally.shuts_out(self.check, why)
+        return suiting
+
     def judge_all(self, traces: Iterable[Trace], source: str, of: str, watch: bool = False) -> list[Trace]:
         """Judge many traces of a chapter, and note how much they covered; give those that held. Ends early when
         enough has failed."""
@@ -135,7 +143,7 @@ class AdapterUnderTest:
         """Judge traces of a chapter that a strategy draws; then variations of those that held. A difference that
         shows in a trace as it was drawn is told of that trace."""
         traces = sample.some(strategy, self.traces, self.seed)
-        held = self.judge_all(fitted(traces, self.adapter), "explore", of, watch=True)
+        held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
         for form in VARIATIONS:
             if self.budget_used < 1:
                 self.judge_all(form.suiting(form.some(held), self.adapter), form.name, of)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kvreports import facts, inline_markdown
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
-from kvreports.run import coverage, diagnosis, residency
+from kvreports.run import coverage, diagnosis, residency, shut_out
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, groups, in_words, unclaimed_chapters, verdict
@@ -86,6 +86,8 @@ def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
     if len(shown) > DRAWN:
         parts.append(f"{len(shown) - DRAWN} more failures are in the run record.")
     parts += _not_passed(column, spec)
+    missing = [[literal(cell, 400) for cell in row] for row in shut_out.rows(record)]
+    parts += ["### What the claims shut out", table(shut_out.HEAD, missing)] if missing else []
     large = [[literal(cell, 400) for cell in row] for row in coverage.sizes(record)]
     parts += ["### Large sizes", table(coverage.LARGE, large)] if large else []
     costs = [[literal(cell, 60) for cell in row] for row in residency.rows(record)]

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from kvreports import inline_markdown
 from kvreports.drawing.text import draw
-from kvreports.run import diagnosis, replay, residency
+from kvreports.run import diagnosis, replay, residency, shut_out
 from kvreports.run.findings import Finding, findings
 from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, in_words, unclaimed_chapters
@@ -43,6 +43,7 @@ def _column(
         yield _others(found, width)
     yield _chapters(i, column, chapters, width)
     yield _not_passed(record, width, unclaimed)
+    yield _shut_out(record, width, unclaimed)
     costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
     yield "\n".join(["a token of a steady decode costs", *costs]) if costs else ""
     yield fill(f"note: {line(record.grew)}", width, subsequent_indent="  ") if record.grew else ""
@@ -135,6 +136,14 @@ def _chapters(i: int, column: Column, chapters: list[Chapter], width: int) -> st
     said = f"not claimed: {', '.join(map(line, left_out))} ({in_words(sum(left_out.values()))})" if left_out else ""
     said = fill(said, width, subsequent_indent="  ")
     return "\n\n".join(filter(None, (table, said)))
+
+
+def _shut_out(record: Record, width: int, unclaimed: bool) -> str:
+    """The checks that the claims left nothing to judge, by what they take; all of them only on request."""
+    most = len(record.shut_out) if unclaimed else shut_out.SHOWN
+    rows = [[line(shortened(cell, 2000)) for cell in row] for row in shut_out.rows(record, most)]
+    widths = [max(24, width // 3), max(24, width - width // 3 - 4)]
+    return tabulate(rows, shut_out.HEAD, tablefmt="simple", maxcolwidths=widths) if rows else ""
 
 
 def _not_passed(record: Record, width: int, unclaimed: bool) -> str:

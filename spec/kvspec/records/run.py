@@ -272,6 +272,9 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     memory: dict[str, Count]
     """Peak resident bytes of the largest process of each sort: parent (the judge), child (the worker). And
     restarts: how often the worker was started anew, because its memory had grown."""
+    shut_out: dict[str, str] = field(default_factory=dict)
+    """Checks of claimed chapters of which the claims left nothing to judge, each with what it takes: a chapter, an
+    ability, or a size beyond the declared limits."""
     residency: list[Residency] = field(default_factory=list)
     """What operations cost, where the adapter has a meter."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
+from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, caches_with
 from kvspec.session.driver import Session
@@ -174,9 +176,9 @@ def _name(start: Trace) -> str:
 
 
 @st.composite
-def scored(draw: st.DrawFn, kind: str) -> Trace:
+def scored(draw: st.DrawFn, kind: str, claimed: Collection[str] = CHAPTERS) -> Trace:
     """Draw a trace of attends, most of them with a scale or a softcap."""
-    trace = draw(explored(kind))
+    trace = draw(explored(kind, claimed))
     return Trace(trace.kind, trace.config, tuple({**op, **draw(_scores(op))} for op in trace.ops))
 
 
@@ -189,7 +191,7 @@ def _scores(op: Operation) -> st.SearchStrategy[dict[str, int]]:
 
 EXPLORATIONS = (
     *(Exploration(kind, (kind,), partial(explored, kind)) for kind in caches_with("attend")),
-    Exploration("store", ("store", "batch"), partial(explored, "store")),
+    Exploration("store", (), partial(explored, "store"), any_of=(("store",),)),
     *(Exploration(f"scored/{kind}", (kind,), partial(scored, kind)) for kind in caches_with("attend")),
-    Exploration("scored/store", ("store", "batch"), partial(scored, "store")),
+    Exploration("scored/store", (), partial(scored, "store"), any_of=(("store",),)),
 )

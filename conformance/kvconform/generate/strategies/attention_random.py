@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec import notation
+from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Part, Window, to_json
 from kvspec.trace import Trace
@@ -31,12 +34,13 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 
 
 @st.composite
-def explored(draw: st.DrawFn, kind: str | None = None) -> Trace:
-    """Draw a trace on one kind of cache, or on any kind."""
-    kind = kind or draw(st.sampled_from(("growing", "ring", "ring", "store", "store")))
+def explored(draw: st.DrawFn, kind: str | None = None, claimed: Collection[str] = CHAPTERS) -> Trace:
+    """Draw a trace on one kind of cache, or on any kind that is claimed; on a store with a batch, if that is."""
+    every = ("growing", "ring", "ring", "store", "store")
+    kind = kind or draw(st.sampled_from([each for each in every if each in claimed]))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
     longest, kinds = (2 * LONGEST, STORES) if drawing.store else (LONGEST, KINDS)
-    return drawing.until(draw(st.integers(2, longest)), kinds)
+    return drawing.until(draw(st.integers(2, longest)), [k for k in kinds if k != "batch" or k in claimed])
 
 
 class _Drawing(Drawing):

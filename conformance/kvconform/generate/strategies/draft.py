@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.draft import DraftLayer
+from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
@@ -119,25 +120,29 @@ LONGEST = 30
 PLAIN = ("append",) * 4 + ("rewind", "still", "still", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
 ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "still")
 EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
+OF = {"mask": "mask", "snapshot": "snapshot", "restore": "snapshot"}
+"""The chapters of kinds of operations that are of neither this one nor the caches'."""
 
 
 @st.composite
-def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS) -> Trace:
-    """Draw rounds over two or three caches of different kinds, one after another, among other operations."""
-    kind = draw(st.sampled_from(caches_with("speculate")))
+def explored(draw: st.DrawFn, kinds: Sequence[str] = ROUNDS, claimed: Collection[str] = CHAPTERS) -> Trace:
+    """Draw rounds over two or three caches of different kinds, one after another, among other operations; all of
+    chapters that are claimed."""
+    kind = draw(st.sampled_from([each for each in caches_with("speculate") if each in claimed]))
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(6, LONGEST))
-    return _Drawing(draw, start).until(length, kinds)
+    return _Drawing(draw, start, claimed).until(length, [k for k in kinds if OF.get(k, kind) in claimed])
 
 
 class _Drawing(Drawing):
     """Draws a trace on up to three caches, with rounds over them."""
 
-    def __init__(self, draw: st.DrawFn, start: Trace) -> None:
+    def __init__(self, draw: st.DrawFn, start: Trace, claimed: Collection[str]) -> None:
         super().__init__(draw, start)
         self.fill = self.of(*[""] * 4, " fill=bits")
+        others = [each for each in ("growing", "ring window=2", "ring window=5") if each.split()[0] in claimed]
         for letter in "BC"[: draw(st.integers(0, 2))]:
-            self.do(f"open {letter} kind={self.of('growing', 'ring window=2', 'ring window=5')}")
-        if not draw(st.integers(0, 3)):
+            self.do(f"open {letter} kind={self.of(*others)}")
+        if not draw(st.integers(0, 3)) and "store" in claimed:
             self.do("open S kind=store layers=1 max_len=4")
 
     def one(self) -> tuple[str, Any]:
@@ -248,6 +253,8 @@ class _Drawing(Drawing):
 
 
 EXPLORATIONS = (
-    Exploration("draft", caches_with("speculate"), explored),
-    Exploration("everything", (*caches_with("speculate"), "mask", "snapshot"), partial(explored, EVERYTHING)),
+    Exploration("draft", (), explored, any_of=(caches_with("speculate"),)),
+    Exploration(
+        "everything", (), partial(explored, EVERYTHING), any_of=(caches_with("speculate"), ("mask", "snapshot"))
+    ),
 )

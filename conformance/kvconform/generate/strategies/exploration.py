@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,3 +20,9 @@ class Exploration:
     """What its coverage is counted under, where that is not the chapter."""
     over: str = ""
     """The chapter to whose traces it adds something."""
+    any_of: tuple[tuple[str, ...], ...] = ()
+    """Groups of chapters: of each it takes one at least, and draws on all that are claimed, which it is told."""
+
+    def drawn(self, claimed: Collection[str]) -> Any:
+        """What draws its traces for an adapter that claims these chapters."""
+        return self.strategy(claimed=frozenset(claimed)) if self.any_of else self.strategy()

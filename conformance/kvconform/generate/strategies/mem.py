@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from hypothesis import strategies as st
@@ -12,7 +12,8 @@ from kvconform.generate.strategies import store
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan, rewinds
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation, caches_with
+from kvspec.operations.table import OF_KIND, Operation
+from kvspec.registry import KINDS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -76,14 +77,15 @@ def fits(draw: st.DrawFn) -> Operation:
 
 
 @st.composite
-def with_plans(draw: st.DrawFn, others: Callable[[], Any]) -> Trace:
+def with_plans(draw: st.DrawFn, /, others: Callable[..., Any], **claimed: Collection[str]) -> Trace:
     """Draw a trace of another chapter, with plans before its appends and questions between."""
-    trace = draw(others())
+    trace = draw(others(**claimed))
     done: list[Operation] = []
+    asks = fits() if "fit" in OF_KIND[trace.kind] else st.builds(dict, op=st.just("plan"), n=st.integers(0, 9))
     for op in trace.ops:
-        appends = op["op"] == "append"
+        appends = op["op"] in ("append", "copy")
         if draw(st.integers(0, 3)) >= (1 if appends else 3):
-            ahead = {"op": "plan", "n": op["n"]} if appends else draw(fits())
+            ahead = {"op": "plan", "n": op["n"]} if appends else draw(asks)
             named = "cache" in op and op["op"] != "open"
             done.append({**ahead, "cache": op["cache"]} if named else ahead)
         done.append(op)
@@ -91,6 +93,6 @@ def with_plans(draw: st.DrawFn, others: Callable[[], Any]) -> Trace:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), with_plans, over=kind) for kind in (*caches_with("plan"), "store")),
+    *(Exploration(kind, (), with_plans, over=kind, any_of=((kind,),)) for kind in KINDS if "plan" in OF_KIND[kind]),
     Exploration("batch", ("store", "batch"), with_plans, over="batch"),
 )

@@ -14,7 +14,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvref.list_model.page import PagedSequence
-from kvspec.chapters.arguments import ALIKE
+from kvspec.chapters.arguments import ALIKE, PAIRINGS
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -134,9 +134,10 @@ KINDS = (
 
 
 @st.composite
-def explored(draw: st.DrawFn, more: Sequence[str] = ()) -> Trace:
-    """Draw a trace of all operations of a pool, and of those in `more` (`attend`)."""
+def explored(draw: st.DrawFn, more: Sequence[str] = (), turns: bool = False) -> Trace:
+    """Draw a trace of all operations of a pool, and of those in `more` (`attend`), some with RoPE if it `turns`."""
     drawing = _Drawing(draw, Trace("page", draw(configs())))
+    drawing.turned = f" rope={drawing.of(*PAIRINGS)}" if turns else ""
     drawing.do("admit")
     return drawing.until(draw(st.integers(2, LONGEST)), (*KINDS, *more))
 
@@ -147,6 +148,8 @@ class _Drawing(Drawing):
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.fill = self.of("", "", "", " fill=bits")
+        self.turned = ""
+        """How RoPE turns rows, where that is drawn."""
 
     def some(self) -> tuple[int, PagedSequence]:
         """Choose a sequence in use; admit one if there is none."""
@@ -170,7 +173,9 @@ class _Drawing(Drawing):
         """Append rows to a sequence, and attend with queries."""
         number, one = self.some()
         n = min(self.rows(one), 40)
-        how = self.of("", " splits=2", f" heads={2 * self.model.config.kv_heads}", " queries=huge", " into=1")
+        how = self.of(
+            "", self.turned, " splits=2", f" heads={2 * self.model.config.kv_heads}", " queries=huge", " into=1"
+        )
         width = len(one.rows) + n
         shown = "/".join("".join(str(self.number(0, 1)) for _ in range(width)) for _ in range(n))
         mask = self.of(
@@ -264,4 +269,5 @@ EXPLORATIONS = (
     Exploration("page", (), explored),
     Exploration("equal", (), equal_pages),
     Exploration("attention", ("attention",), partial(explored, more=("attend",) * 5)),
+    Exploration("rope", ("attention", "rope"), partial(explored, more=("attend",) * 5, turns=True)),
 )

@@ -5,7 +5,7 @@ Costs are judged in every trace of every chapter. This module adds the operation
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation, caches_with
-from kvspec.registry import CACHES
+from kvspec.registry import KINDS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -65,9 +65,9 @@ def plans() -> list[Plan]:
 
 
 @st.composite
-def resident(draw: st.DrawFn, others: Callable[[], Any]) -> Trace:
+def resident(draw: st.DrawFn, /, others: Callable[..., Any], **claimed: Collection[str]) -> Trace:
     """Draw a trace of another chapter, with some of its rows on the device."""
-    trace = draw(others())
+    trace = draw(others(**claimed))
     return Trace(trace.kind, trace.config, tuple(_placed(op, draw(st.booleans())) for op in trace.ops))
 
 
@@ -77,7 +77,9 @@ def _placed(op: Operation, there: bool) -> Operation:
 
 
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), resident, over=kind) for kind in (*CACHES, "copy", "bucket", "store", "page")),
+    *(Exploration(kind, (), resident, over=kind, any_of=((kind,),)) for kind in KINDS),
     Exploration("batch", ("store", "batch"), resident, over="batch"),
-    Exploration("attention", (*caches_with("attend"), "store", "batch", "attention"), resident, over="attention"),
+    Exploration(
+        "attention", ("attention",), resident, over="attention", any_of=((*caches_with("attend"), "store"),)
+    ),
 )

@@ -50,6 +50,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         coverage=dict(sorted(tally.coverage.items())),
         problems=[*tally.problems, *_problems(found, in_part)],
         memory=about["memory"] | ({"restarts": tally.restarts} if tally.restarts else {}),
+        shut_out=dict(sorted(tally.shut_out.items())),
         residency=[tally.spent[name] for name in sorted(tally.spent)],
     )
     whole.failures = [failure for failure, _ in findings.failures(whole)]
