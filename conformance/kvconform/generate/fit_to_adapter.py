@@ -264,7 +264,7 @@ def shut_out(traces: Sequence[Trace], suiting: Sequence[Trace], chapter: str, ad
     )
     if not traces or (suiting and (left & about or not given & about)):
         return ""
-    lacks = [names for trace in traces if (names := [*_chapters(trace, adapter), *_lacked(trace, adapter)])]
+    lacks = [names for trace in traces if (names := [*_chapters(trace, adapter), *lacked(trace, adapter)])]
     return f"takes {_words(lacks)}" if lacks else "lies beyond the limits that the adapter declares"
 
 
