@@ -34,9 +34,11 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     wrong = disagreements(worked, seen, adapter) if trace.ops == worked.trace.ops else []
     if seen.lacks:
         return  # the failure is kept for the clauses of the operation that is not there
-    if under_test.explains(seen) and (seen.known or worked.clause not in adapter.known):
-        return  # it ends early in a known deviation, or in one that is declared, of another clause
-    if wrong or seen.failed:
+    if seen.failed and seen.blamed and worked.clause not in seen.blamed:
+        under_test.tally.ended_early(worked.clause, under_test.check, seen.blamed)
+    elif seen.known:
+        return  # a known deviation of this clause, which the failure tells
+    elif wrong or seen.failed:
         message = "; ".join([*wrong, *(d.message for d in seen.differences)][:3])
         under_test.broke(worked.clause, message, seen.verdict)
     elif _read_to_its_end(worked, seen, adapter):

@@ -68,7 +68,10 @@ def _judge(under_test: AdapterUnderTest, law: Law, sides: Sides) -> bool | None:
         return True
     if any(under_test.explains(side) for side in (left, right)):
         return None  # a side ends early in a deviation that is known
-    side = right if right.failed and not left.failed else left
+    if left.failed and right.failed:
+        under_test.tally.ended_early(law.clause, under_test.check, (*left.blamed, *right.blamed))
+        return None  # what fails on both sides says nothing of how they relate
+    side = right if right.failed else left
     return under_test.relation_broke(law.clause, side, wrong).expected
 
 

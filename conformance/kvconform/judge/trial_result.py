@@ -124,6 +124,12 @@ class TrialResult:
         """Clauses, once for each step that exercised them."""
         return [c for want, _ in self.steps for c in want.cites]
 
+    def judged(self) -> list[str]:
+        """Clauses, once for each step that says whether they hold. The step that differs says it only of those that
+        it fails."""
+        agreed = self.steps[:-1] if self.failed else self.steps
+        return [*(c for want, _ in agreed for c in want.cites), *self.blamed]
+
 
 def _unseen(want: Step) -> tuple[str, ...]:
     """The clauses of a step that speak of rows, if it showed none."""

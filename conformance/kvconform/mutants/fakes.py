@@ -175,11 +175,11 @@ class ReturnsLiveViews(FakeOfBoth, of=_Live):
 
 
 VERDICTS: dict[type[Any], tuple[str, ...]] = {
-    ReturnsConstants: ("GROW-2", "RING-2"),
+    ReturnsConstants: ("GROW-2", "RING-1"),
     RefusesEverything: ("GROW-1", "RING-1"),
     ClaimsEverything: ("RING-5", "STORE-3"),
     DoesNothing: ("GROW-2", "RING-2"),
-    RightTheFirstTimeOnly: ("GROW-2", "RING-2"),
+    RightTheFirstTimeOnly: ("GROW-2", "RING-1"),
     Nondeterministic: ("GROW-2", "RING-1"),
     KeepsCallersArrays: ("GROW-13", "RING-16"),
     ReturnsLiveViews: ("GROW-13", "RING-16"),

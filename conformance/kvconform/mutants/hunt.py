@@ -165,8 +165,8 @@ class _Hunter:
             return Kill(source, (item.example.clause,), trace, wrong[0], item)
         if not result.failed:
             return None
-        own = (item.example.clause,) if item.example else ()  # the suite too blames the clause of a failing example
-        blamed = tuple(dict.fromkeys((*result.blamed, *own)))
+        own = [c for c in result.exercised() if item.example and c == item.example.clause]
+        blamed = tuple(dict.fromkeys((*result.blamed, *own)))  # all traces tell whether it shows what came before
         return Kill(source, blamed, result.trace.cut(len(result.steps)), result.differences[0].message, item)
 
     def _misread(self, worked: Example, result: TrialResult) -> list[str]:

@@ -199,6 +199,8 @@ class ClauseRecord(Part):
     """The shortest trace on which it failed."""
     text: str
     """The clause's text."""
+    ended_early: dict[str, list[str]] = {}  # noqa: RUF012  (msgspec copies it)
+    """Its own examples and laws that ended in a failure of other clauses, each with these."""
 
 
 class Coverage(Part):

@@ -22,7 +22,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
-from support.running.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter, fails
 from support.slow import counts
 
 
@@ -80,7 +80,7 @@ def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any])
     under_test = LocalAdapter(having(cache), traces=150)
     with under_test.judging("law") as tally:
         laws.judge(under_test, law)
-    assert clause in tally.own and clause in {c for f in tally.failures for c in f.clauses}
+    assert fails(clause, tally)
 
 
 CONFIG = Config(page_size=2, pages=3)

@@ -147,7 +147,8 @@ def test_a_lie_about_one_thing_blames_nothing_else(name: str, wanted: set[str]) 
 def test_who_does_nothing_right_passes_no_clause(name: str) -> None:
     seen = verdicts(judging.judged(name))
     declared = ("GROW", "RING") if "RING-1" in broken(judging.judged(name)) else ("GROW",)
-    assert {v for i, v in seen.items() if i.startswith(declared)} == {"FAIL"}
+    said = {v for i, v in seen.items() if i.startswith(declared)}
+    assert "FAIL" in said and said <= {"FAIL", "NOT_RUN"}
 
 
 SEVERAL = ("growing", "ring", "store", "page")
@@ -160,7 +161,7 @@ def test_who_claims_everything_is_held_to_everything() -> None:
     failed = broken(seen)
     assert seen.exit_status == 1
     assert not {i for i in failed if i.startswith("GROW")}
-    assert {"RING-5", "STORE-3", "PAGE-3"} <= failed
+    assert {"RING-5", "STORE-3", "PAGE-1"} <= failed
 
 
 @pytest.mark.parametrize("fake", fakes_of_the_harness.VERDICTS)

@@ -19,7 +19,7 @@ from kvref.ring import Ring
 from kvspec.contract import Pair, description
 from kvspec.trace import Trace, used_chapters
 from support import slow
-from support.running.local_adapter import LocalAdapter
+from support.running.local_adapter import LocalAdapter, fails
 
 REFERENCE = description(Reference().describe())
 FEW = settings(max_examples=25, deadline=None)
@@ -175,7 +175,7 @@ def test_a_fault_that_breaks_a_law_is_found_by_it(clause: str, cache: type[Any])
     under_test = LocalAdapter(Faulty(), traces=100)
     with under_test.judging("law") as tally:
         laws.judge(under_test, law)
-    assert clause in tally.own and clause in {c for f in tally.failures for c in f.clauses}
+    assert fails(clause, tally)
 
 
 def test_a_law_is_broken_by_ends_that_differ_though_each_side_is_right_by_itself() -> None:

@@ -3,7 +3,10 @@
 from typing import Any
 
 from kvconform.checks import examples
+from kvconform.oracle.reference import REFERENCE
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvspec.contract import description
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
@@ -40,3 +43,8 @@ def judge_examples(under_test: LocalAdapter, chapter: str) -> None:
     for clause in index().values():
         for worked in clause.examples if clause.chapter == chapter else ():
             examples.judge(under_test, worked)
+
+
+def fails(clause: str, tally: Tally) -> bool:
+    """Whether what was judged fails a clause of an adapter that claims everything."""
+    return verdict_on(Evidence(index()[clause], tally, REFERENCE, partial=False)).name == "FAIL"

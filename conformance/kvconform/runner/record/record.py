@@ -15,7 +15,14 @@ from kvconform.runner.record.private import published
 from kvconform.runner.record.provenance import machine, suite_digest
 from kvconform.runner.verdict.known import gone
 from kvconform.runner.verdict.tally import Tally
-from kvconform.runner.verdict.verdict import Evidence, exit_status, judged_level, shortest_failure, verdict_on
+from kvconform.runner.verdict.verdict import (
+    EARLY,
+    Evidence,
+    exit_status,
+    judged_level,
+    shortest_failure,
+    verdict_on,
+)
 from kvreports.run import findings
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description
@@ -72,7 +79,7 @@ def _diagnosed(failure: Failure, tally: Tally) -> Failure:
 
 def _problems(found: list[ClauseRecord], in_part: bool) -> list[str]:
     """A declared chapter that nothing exercised is an error, never a pass; unless only a part was judged."""
-    left = [c.id for c in found if c.verdict == "NOT_RUN"]
+    left = [c.id for c in found if c.verdict == "NOT_RUN" and not c.reason.startswith(EARLY)]
     if left and not in_part:
         return [f"harness: selected and supported, but exercised by no trace: {', '.join(left)}"]
     return [] if found else ["harness: no clause was selected"]
@@ -97,6 +104,7 @@ def _clause(evidence: Evidence) -> ClauseRecord:
         reason=reason,
         trace=failure.trace if failure and verdict != "PASS" else None,
         text=clause.text,
+        ended_early=tally.early.get(clause.id, {}),
     )
 
 

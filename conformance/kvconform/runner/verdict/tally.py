@@ -4,7 +4,7 @@ the journal."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import METERED
+from kvspec.reading.clauses import index
 from kvspec.records.run import Coverage, Failure, KnownBug, Residency, VerdictName
 
 Counts = Mapping[str, int]
@@ -41,6 +42,8 @@ class Tally:
     """Clauses whose own example or law failed, and how."""
     ended: dict[str, VerdictName] = field(default_factory=dict)
     """The clauses among them whose own example or law ended the worker, or broke the protocol."""
+    early: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """Clauses whose own example or law ended early: by its check the clauses whose failure ended it."""
     unfinished: dict[str, str] = field(default_factory=dict)
     """Clauses whose own check the harness could not finish, and why."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
@@ -56,12 +59,11 @@ class Tally:
 
     def add(self, seen: TrialResult, source: str, check: str) -> None:
         """Count one trial."""
-        cites = Counter(seen.exercised())
-        for clause, steps in cites.items():
+        for clause, steps in Counter(seen.judged()).items():
             self._exercise(clause, source, steps)
             self._tested(clause, check)
             self.oracles[clause] = seen.oracle
-        (self.present if seen.failed else self.agreed).update(cites.keys())
+        (self.present if seen.failed else self.agreed).update({*seen.exercised(), *seen.blamed})
         self.differed.update(seen.blamed)
         self.failing += seen.failed
         for spent in seen.spent:
@@ -77,6 +79,11 @@ class Tally:
     def shuts_out(self, check: str, why: str) -> None:
         """Note a check of which nothing could be judged within what the adapter claims."""
         self.shut_out.setdefault(check, why)
+
+    def ended_early(self, clause: str, check: str, blamed: Iterable[str]) -> None:
+        """Note that the clause's own example or law ended in a failure of others. No step exercises a law."""
+        self.present[clause] += index()[clause].law
+        self.early.setdefault(clause, {}).setdefault(check, list(dict.fromkeys(blamed)))
 
     def not_finished(self, check: str, clause: str, why: str) -> None:
         """Note a check that ended in a failure of the harness; `clause` is its own, if it has one."""
@@ -141,6 +148,8 @@ class Tally:
         self.repeated += other.repeated
         self.own = other.own | self.own
         self.ended = other.ended | self.ended
+        for clause, checks_ended in other.early.items():
+            self.early[clause] = checks_ended | self.early.get(clause, {})
         self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
         self.restarts += other.restarts

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
+from kvconform.runner.verdict.exercisable import exercisable
 from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
@@ -16,6 +17,13 @@ from kvspec.registry import LETTERS
 
 WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
 """Verdicts of failures, the worst first: a clause gets the worst of its failures."""
+
+EARLY = "its examples ended early in a failure of"
+"""How the reason begins where failures of other clauses kept a clause from being judged."""
+
+CLEARLY = 1.2
+"""How many times as well as the failing step a clause must explain the failures, to fail for what it did before: an
+append of no rows that moves an index shows only where the index is used."""
 
 
 class Evidence(NamedTuple):
@@ -43,12 +51,26 @@ def verdict_on(evidence: Evidence) -> Verdict:
 
 
 def _not_claimed(e: Evidence) -> Verdict | None:
-    reason = lacks(e.clause, e.adapter)
+    reason = lacks(e.clause, e.adapter) or _out_of_reach(e)
     return Verdict("NOT_CLAIMED", reason) if reason else None
 
 
+def _out_of_reach(e: Evidence) -> str:
+    """Why nothing that is claimed exercises the clause; empty if something does."""
+    if _exercised(e):
+        return ""
+    why = beyond(e.clause, e.adapter)
+    return _beyond_laws(e) if not why or exercisable(e.clause, e.adapter) else why
+
+
+def _exercised(e: Evidence) -> bool:
+    """Whether traces say anything of the clause; of a law only its own pairs of traces do."""
+    sources = set(e.tally.exercised.get(e.clause.id, ()))
+    return e.tally.differed[e.clause.id] > 0 or ("law" in sources if e.clause.law else bool(sources))
+
+
 def _broken(e: Evidence) -> Verdict | None:
-    broken, declared = _breach(e.clause.id, e.tally), e.adapter.known.get(e.clause.id)
+    broken, declared = _breach(e.clause.id, e.tally) or _before(e), e.adapter.known.get(e.clause.id)
     if broken and declared and broken.name == "FAIL":
         return Verdict("XFAIL", f"known: {declared}. {broken.reason}")
     return broken
@@ -69,17 +91,43 @@ def _breach(clause: str, tally: Tally) -> Verdict | None:
     return None
 
 
+def _before(e: Evidence) -> Verdict | None:
+    """FAIL for a clause whose own example ended early, if it explains the failures clearly better than the clauses
+    of the failing step."""
+    early, suspicion = ended_in(e), e.tally.suspicion
+    better = all(suspicion(e.clause.id) > CLEARLY * suspicion(other) for other in early)
+    why = f"{EARLY} {', '.join(early)}, but what fails is what exercised this clause before"
+    return Verdict("FAIL", why) if better and _unknown(early, e) else None
+
+
+def ended_in(e: Evidence) -> list[str]:
+    """The clauses in whose failures the clause's own examples and laws ended early."""
+    return list(dict.fromkeys(other for blamed in e.tally.early.get(e.clause.id, {}).values() for other in blamed))
+
+
+def _unknown(clauses: list[str], e: Evidence) -> bool:
+    """Whether these clauses have a failure that neither known deviations explain nor the adapter declares."""
+    return any(set(clauses) & set(f.clauses) - set(f.known) - set(e.adapter.known) for f in e.tally.failures)
+
+
 def _not_finished(e: Evidence) -> Verdict | None:
     why = e.tally.unfinished.get(e.clause.id)
     return Verdict("HARNESS_ERROR", why) if why else None
 
 
+def _ended_early(e: Evidence) -> Verdict | None:
+    """Where examples ended early, other traces decide. They say too little if most of them failed, or there are
+    none."""
+    clause, tally, early = e.clause.id, e.tally, ended_in(e)
+    mostly = tally.present[clause] >= tally.agreed[clause] and _unknown(early, e)
+    if early and (mostly or not _exercised(e)):
+        return Verdict("NOT_RUN", f"{EARLY} {', '.join(early)}")
+    return None
+
+
 def _not_exercised(e: Evidence) -> Verdict | None:
-    sources = set(e.tally.exercised.get(e.clause.id, ()))
-    if "law" in sources if e.clause.law else sources:
+    if _exercised(e):
         return None
-    if why := beyond(e.clause, e.adapter) or _beyond_laws(e):
-        return Verdict("NOT_CLAIMED", why)
     return Verdict("NOT_RUN", "the run was cut short before it" if e.partial else "no trace exercised it")
 
 
@@ -126,6 +174,7 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _not_claimed,
     _broken,
     _not_finished,
+    _ended_early,
     _not_exercised,
     _held,
 )

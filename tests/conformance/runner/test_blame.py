@@ -1,0 +1,66 @@
+"""Who is blamed: one bug fails few clauses, each of which differed, and the right one among them."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import median
+from typing import Any
+
+import pytest
+
+from kvconform.runner.verdict.verdict import lacks
+from kvref.growing import Growing
+from kvspec.contract import Pair, Readable
+from kvspec.reading.clauses import index
+from support.fakes import fresh_bugs
+from support.running import blame
+from support.slow import one_in
+
+FRESH = [b.id for b in fresh_bugs.BUGS]
+
+
+@cache
+def judged(bug: str) -> blame.Blame:
+    """What a quick run says of a fresh bug, without a diagnosis."""
+    return blame.judged(next(b for b in blame.fresh() if b.id == bug), diagnosed=False)
+
+
+@pytest.mark.parametrize("bug", one_in(3, FRESH))
+def test_a_bug_fails_a_clause_that_a_reader_would_name(bug: str) -> None:
+    assert judged(bug).seen, (judged(bug).failed, judged(bug).bug.clauses)
+
+
+@pytest.mark.parametrize("bug", one_in(3, FRESH))
+def test_a_clause_fails_only_where_it_differed_or_explains_what_failed(bug: str) -> None:
+    """An example that ended in another's failure says nothing of its own clause."""
+    said = judged(bug)
+    kept = [c for c in said.record.clauses if c.id in said.failed and not c.differed]
+    best = max((c.suspicion for c in said.record.clauses if c.differed), default=0)
+    assert all(c.suspicion > best for c in kept), [c.id for c in kept]
+    assert not any(lacks(index()[c], blame.claimed(said.bug)) for c in said.failed)
+
+
+def test_one_bug_fails_at_most_three_clauses_in_the_median() -> None:
+    said = [judged(bug) for bug in FRESH[::3]]
+    assert median(len(b.failed) for b in said) <= 3
+
+
+class LosesTheFirst(Growing):
+    """Its histories lack the first row."""
+
+    def read(self, what: Readable) -> Pair | None:
+        found = super().read(what)
+        return Pair(*(a[:, :, 1:] for a in found)) if found else found
+
+
+def test_what_is_claimed_follows_from_the_description_alone() -> None:
+    """A cache that fails at once claims as much as a right one, and what it did not come to is not run."""
+    claims = "growing", "mask"
+    verdicts: list[dict[str, str]] = []
+    for cache_of in (Growing, LosesTheFirst):
+        bug: Any = blame.Bug("x", ("GROW-2",), claims, fresh_bugs.having(growing=cache_of))
+        said = blame.judged(bug, diagnosed=False, without={"growing": {"free", "view"}, "mask": {"boolean"}})
+        verdicts.append({c.id: c.verdict for c in said.record.clauses})
+    right, wrong = ({c for c, v in each.items() if v == "NOT_CLAIMED"} for each in verdicts)
+    assert right == wrong and set(verdicts[0].values()) == {"PASS", "PARTLY_OBSERVED", "NOT_CLAIMED"}
+    assert "NOT_RUN" in verdicts[1].values() and verdicts[1]["GROW-2"] == "FAIL"
