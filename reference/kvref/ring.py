@@ -132,7 +132,8 @@ class Ring(Attending):
 
     def in_order(self) -> list[int]:
         """The slots of all rows held, oldest first."""
-        return [(self.index + s) % self.buffered for s in range(self.buffered)]
+        slots = self.buffered
+        return [(self.index + s) % slots for s in range(slots)]
 
     def held_after(self, n: int) -> int:
         """How many rows are held after an append of n rows."""

@@ -33,6 +33,12 @@ Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype
 that the output is the mean of the numbers of the rows seen. Queries are random too, so large that one row
 outweighs all others (`huge`), so small that none does (`tiny`), or `zero`. RoPE is shown on `fill="ramp"`, whose
 keys are 1, 2, 3, ... from element to element, and whose values are those of `even`.
+
+Numbers of 8 digits stay what they are if an engine cuts them to bf16 or TF32. So `fill="fine"` and queries that
+are `fine` have as many digits as their dtype. Long caches are asked about with needles (ATTN-44): `fill="hay"` has
+values that are next to nothing, legible numbers times 2^-24. With `fill="needle"` the first row of a call and the
+last, and rows with serials at powers of two and one before, from 16 on, have one large element each; the others
+are hay.
 """
 
 from __future__ import annotations
@@ -201,6 +207,41 @@ def ramp(config: Config, kind: str, first: int, n: int) -> Array:
     return np.broadcast_to(made, (batch, heads, n, dim)).copy()
 
 
+def fine(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of numbers between -2 and 2 of as many binary digits as the dtype has."""
+    whole = bits(config.changed(dtype="f32"), kind, first, n).view(np.uint32)
+    return fine_numbers(whole).astype(DTYPES[config.dtype])
+
+
+def fine_numbers(bits: Array) -> Array:
+    """f32 numbers between -2 and 2 from 32 random bits each."""
+    return (bits / 2.0**30 - 2).astype(np.float32)
+
+
+HAY = np.float32(2.0**-24)
+"""The least number that every dtype has; numbers of 8 digits times this are exact in each."""
+
+
+def hay(config: Config, kind: str, first: int, n: int) -> Array:
+    """Keys as of `random`; values that are next to nothing."""
+    if kind == "k":
+        return random(config, kind, first, n)
+    return (legible(config.changed(dtype="f32"), kind, first, n) * HAY).astype(DTYPES[config.dtype])
+
+
+def needle(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of `hay`, some with one element from 1,024 to 2,032; which element varies, and the number too."""
+    made = hay(config, kind, first, n)
+    if kind == "k" or not made.size:
+        return made
+    serials = np.arange(first, first + n)
+    power = ((serials & (serials - 1)) == 0) | ((serials & (serials + 1)) == 0)
+    at = np.flatnonzero((serials >= 15) & power | (serials == first) | (serials == first + n - 1))
+    mixed = serials[at] * 0x9E3779B1 >> 15
+    made[:, :, at, mixed % made.shape[3]] = (1024 + 8 * (mixed % 127)).astype(made.dtype)
+    return made
+
+
 REPEATED = 4
 """The number of different rows among rows that are alike: a, b, c and d."""
 
@@ -234,8 +275,10 @@ HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
 def queries(what: str, first: int, batch: int, heads: int, n: int, dim: int) -> Array:
     """Queries `[batch, heads, n, dim]` in f32, those of the row of serial `first` first; `what` as in `QUERIES`."""
     config = Config(batch=max(batch, 0), kv_heads=max(heads, 0), k_dim=max(dim, 0), dtype="f32")
-    made = numbers(bits(config, "k", first + (1 << 24), n).view(np.uint32))
-    return made * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
+    whole = bits(config, "k", first + (1 << 24), n).view(np.uint32)
+    if what == "fine":
+        return fine_numbers(whole)
+    return numbers(whole) * {"random": np.float32(1), "huge": HUGE, "tiny": TINY, "zero": np.float32(0)}[what]
 
 
 MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
@@ -243,6 +286,9 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
     "bits": bits,
     "edges": edges,
     "random": random,
+    "fine": fine,
+    "hay": hay,
+    "needle": needle,
     "even": even,
     "ramp": ramp,
     **{name: partial(alike, part=part) for name, part in ALIKE.items()},
@@ -364,6 +410,7 @@ class SerialBook:
         """Serials of rows that were cast: their NaN may have any bits."""
         self._known: dict[bytes, dict[Place, int]] = {}
         self._cast: dict[bytes, dict[Place, int]] = {}
+        self._unread: list[Callable[[], None]] = []
         self._contents: Contents | None = None
 
     @property
@@ -410,7 +457,9 @@ class SerialBook:
             if fill == "edges" or shape.dtype != config.dtype:
                 digits = signed(shape, first + n)
                 made[..., :digits] = legible(shape, kind, first, n)[..., :digits]
-            self._remember(kind, first, config.dtype, made)
+            if made.dtype != DTYPES[config.dtype]:
+                self.settled |= set(range(first, first + n))
+            self._unread.append(partial(self._remember, kind, first, config.dtype, made.copy()))
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
@@ -430,12 +479,18 @@ class SerialBook:
         known, rows = self._known, made
         if made.dtype != DTYPES[dtype]:
             known, rows = self._cast, cast(made, dtype)
-            self.settled |= set(range(first, first + made.shape[2]))
         for sequence, head, n in np.ndindex(rows.shape[:3]):
             known.setdefault(rows[sequence, head, n].tobytes(), {})[kind, head, sequence] = first + n
 
+    def _recall(self) -> None:
+        """Remember all rows that were made: few traces ask, and a long one has many rows."""
+        for remember in self._unread:
+            remember()
+        self._unread.clear()
+
     def alike(self, a: Array, b: Array) -> bool:
         """Tell whether two rows are equal to the bit, except NaN bits of rows that were cast or rotated."""
+        self._recall()
         settled_ = settled(a).tobytes()
         changed = settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
         return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
@@ -447,6 +502,7 @@ class SerialBook:
     def read(self, array: Array, kind: str) -> Array:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)
+        self._recall()
         if self._known or self._cast:
             out = out.copy()
             for at in zip(*np.nonzero(out < 0), strict=True):

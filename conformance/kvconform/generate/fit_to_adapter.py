@@ -58,18 +58,20 @@ def within(trace: Trace, adapter: Description) -> Trace:
     if valid(config):
         config = adapter.widened(config, _widths_named(trace))
     given = trace.ops if adapter.runs else _one_by_one(trace)
-    given = tuple(_as_taken(op, adapter) for op in given)
+    given = tuple(_as_taken(op, adapter, config.dtype) for op in given)
     ops = given if largest is None else tuple(piece for op in given for piece in _pieces(op, largest))
     fit = Trace(trace.kind, config, ops)
     return Trace(trace.kind, config, tuple(_in_chunks(fit, adapter)))
 
 
-def _as_taken(op: Operation, adapter: Description) -> Operation:
-    """Give the operation with plain inputs, if the adapter does not take them in the form that they are in."""
+def _as_taken(op: Operation, adapter: Description, dtype: str) -> Operation:
+    """Give the operation with plain inputs, if the adapter does not take them in the form that they are in; and
+    beside rows of 16 bits without queries of more digits, which its engine may not have."""
     if op["op"] == RUN.name:
-        return {**op, "ops": [_as_taken(part, adapter) for part in op["ops"]]}
+        return {**op, "ops": [_as_taken(part, adapter, dtype) for part in op["ops"]]}
     plain = "input" in op and op["input"] not in adapter.inputs
-    return {k: v for k, v in op.items() if k != "input"} if plain else op
+    op = {k: v for k, v in op.items() if k != "input"} if plain else op
+    return {**op, "queries": "random"} if op.get("queries") == "fine" and dtype != "f32" else op
 
 
 def _one_by_one(trace: Trace) -> tuple[Operation, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from kvconform.generate import large_beside, large_caches
+from kvconform.generate import large_attention, large_beside, large_caches
 from kvconform.generate.amounts import MOST_VISIBLE
 from kvconform.generate.other_kinds import moved
 from kvspec.chapters import CHAPTERS
@@ -63,7 +63,7 @@ def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
 
 def sizes() -> Iterator[Size]:
     """Give every size, chapter by chapter."""
-    for recipe in (*large_caches.RECIPES, *large_beside.RECIPES):
+    for recipe in (*large_caches.RECIPES, *large_beside.RECIPES, *large_attention.RECIPES):
         widths = WIDTHS if recipe.widths else ()
         met = sorted({n for n in (*BOUNDARIES, *widths) if recipe.least <= n <= recipe.most})
         yield Size(recipe.chapter, recipe.size, recipe.needs, tuple(met), recipe.on, recipe.make)

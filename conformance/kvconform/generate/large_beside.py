@@ -1,12 +1,10 @@
-"""Large traces on stores, pools of pages, buffers, buckets and blocks; on attention and on RoPE."""
+"""Large traces on stores, pools of pages, buffers, buckets and blocks."""
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 
 from kvconform.generate.large_recipe import NARROW, Recipe, chunks, unseen
-from kvspec.operations.table import caches_with
 
 
 def _buffer(b: int, random: Random) -> str:
@@ -86,40 +84,6 @@ def _block(b: int, random: Random) -> str:
     return f"ragged {NARROW} batch=2 padding={side}: {feed}; trim 0,1; feed 1,1; filter 1,0; feed 2,0"
 
 
-def _attended(kind: str, b: int, random: Random) -> str:
-    """Two queries over b rows, alone and in splits."""
-    fields = f" layers=1 max_len={b + 2}" if kind == "store" else ""
-    layer = " layer=0" if kind == "store" else ""
-    reach = unseen(*(f"{op} fill=random" for op in (*chunks(b - 1, random), "append 1") if op))
-    splits = random.choice(("", f" splits={random.choice((2, 3, 8, 17))}"))
-    return f"{kind} kv_heads=1 k_dim=8 v_dim=8{fields}: {reach}attend 1{layer} heads=2{splits}"
-
-
-def _heads(b: int, random: Random) -> str:
-    shared = random.choice([n for n in (1, 2, 4, 8) if b % n == 0])
-    ops = f"append 5 fill=random; attend 1 heads={b}; append 2 fill=random; attend 2 heads={b}"
-    return f"growing kv_heads={b // shared} k_dim=8 v_dim=8: {ops}"
-
-
-def _splits(b: int, random: Random) -> str:
-    rows = random.choice((3, 17, 130))
-    return f"growing kv_heads=1 k_dim=8 v_dim=8: append {rows} fill=random; attend 1 heads=2 splits={b}"
-
-
-def _width(field: str, b: int, random: Random) -> str:
-    other = {"k_dim": "v_dim", "v_dim": "k_dim"}[field]
-    rows = random.choice((3, 9))
-    return f"growing kv_heads=1 {field}={b} {other}=8: append {rows} fill=random; attend 1 heads=2"
-
-
-def _position(b: int, random: Random) -> str:
-    return f"growing kv_heads=1 k_dim=8 v_dim=8 dtype=f32: rotate {random.choice((1, 3))} at={b}"
-
-
-def _turned(b: int, random: Random) -> str:
-    return f"growing kv_heads=1 k_dim=8 v_dim=8 dtype=f32: rotate {b} at={random.choice((0, 5, 4090))}"
-
-
 RECIPES = (
     Recipe("copy", "capacity", _buffer),
     Recipe("store", "max_len", _store),
@@ -132,16 +96,4 @@ RECIPES = (
     Recipe("page", "sequences", _admitted, most=513),
     Recipe("bucket", "bound", _bound, most=4097),
     Recipe("ragged", "rows", _block, most=8193),
-    *(
-        Recipe("attention", f"rows on a {k}", partial(_attended, k), most=8193, beside=(k,))
-        for k in ("growing", "store")
-    ),
-    Recipe("attention", "heads", _heads, most=64, beside=("growing",)),
-    Recipe("attention", "splits", _splits, most=129, beside=("growing",)),
-    *(
-        Recipe("attention", f, partial(_width, f), most=577, widths=True, beside=("growing",))
-        for f in ("k_dim", "v_dim")
-    ),
-    Recipe("rope", "position", _position, on=caches_with("rotate")),
-    Recipe("rope", "rows", _turned, most=1025, on=caches_with("rotate")),
 )

@@ -159,14 +159,27 @@ def joined(parts: Part) -> Part:
 
 def _chain(factors: Array, products: Array) -> Array:
     """x = products[i] + rounded(factors[i] * x) for each i, rounded once; from 0."""
-    totals, x = np.empty_like(products), np.zeros(products.shape[1:])
-    for i, factor in enumerate(factors):
-        np.add(products[i], _f32(factor * x), out=totals[i])
-        x = _f32(totals[i])
-    if _twice(totals).any():  # somewhere a sum is rounded twice: go step by step
-        x = np.zeros(products.shape[1:])
-        for i, factor in enumerate(factors):
-            x = _once(products[i], _f32(factor * x))
+    x = np.zeros(products.shape[1:])
+    for first in range(0, len(products), TOGETHER):
+        part = slice(first, first + TOGETHER)
+        x = _links(factors[part], products[part], x)
+    return x
+
+
+TOGETHER = 64
+"""Links of a chain that are looked at together."""
+
+
+def _links(factors: Array, products: Array, start: Array) -> Array:
+    """Some links of the chain; step by step if a sum among them is rounded twice."""
+    totals, x = np.empty_like(products), start
+    for product, factor, total in zip(products, factors, totals, strict=True):
+        x = _f32(np.add(product, _f32(factor * x), out=total))
+    if not _twice(totals).any():
+        return x
+    x = start
+    for product, factor in zip(products, factors, strict=True):
+        x = _once(product, _f32(factor * x))
     return x
 
 

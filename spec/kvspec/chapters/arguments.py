@@ -18,10 +18,10 @@ ALIKE = (
 )
 """What rows may hold that are equal to others, in whole or in part; see `kvspec.rows`."""
 
-FILLS = ("legible", "bits", "edges", "random", "even", "ramp", *ALIKE)
+FILLS = ("legible", "bits", "edges", "random", "fine", "hay", "needle", "even", "ramp", *ALIKE)
 """What the rows of an append may hold; see `kvspec.rows`."""
 
-QUERIES = ("random", "huge", "tiny", "zero")
+QUERIES = ("random", "fine", "huge", "tiny", "zero")
 """What queries may hold; see `kvspec.rows`."""
 
 PAIRINGS = ("norm", "neox")

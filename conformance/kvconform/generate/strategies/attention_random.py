@@ -49,6 +49,7 @@ class _Drawing(Drawing):
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)
         self.store = start.kind == "store"
+        self.numbers = "fine" if start.config.dtype == "f32" else "random"
         self.layer = 0
 
     def _length(self) -> int:
@@ -70,11 +71,11 @@ class _Drawing(Drawing):
     def _asked(self) -> str:
         """Draw heads, splits and queries."""
         heads = self.model.config.kv_heads * self.of(1, 2, 4)
-        queries = self.of("random", "random", "random", "huge", "tiny", "zero")
+        queries = self.of(self.numbers, self.numbers, "random", "huge", "tiny", "zero")
         return f" heads={heads} splits={self.of(1, 1, 2, 3, 4)} queries={queries}{self.of('', ' into=1')}"
 
     def _fill(self) -> str:
-        return self.of("", "", "", "", " fill=even", " fill=legible", " fill=bits", " fill=edges")
+        return f" fill={self.of(*(self.numbers,) * 4, 'even', 'legible', 'bits', 'edges')}"
 
     def _attend(self) -> str:
         where, n = self._where(), self._rows()
@@ -106,7 +107,7 @@ class _Drawing(Drawing):
 
     def _append(self) -> str:
         where = self._where()
-        return f"append {self._rows()} fill={self.of('random', 'even', 'bits', 'edges')}{where}"
+        return f"append {self._rows()} fill={self.of(self.numbers, 'even', 'bits', 'edges')}{where}"
 
     def _back(self, to: int) -> str:
         return f"rollback {to}" if self.store else f"rewind {to}"
