@@ -60,7 +60,8 @@ def _one_by_one(b: int, random: Random) -> str:
 
 
 def _window(b: int, random: Random) -> str:
-    return f"{_end(b, random, random.choice((1, min(b, 3))))} through causal & window={min(some(b, random, 16, 100), 65536)}"
+    window = min(some(b, random, 16, 100), 65536)
+    return f"{_end(b, random, random.choice((1, min(b, 3))))} through causal & window={window}"
 
 
 def _turned(b: int, random: Random) -> str:
