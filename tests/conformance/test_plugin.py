@@ -73,7 +73,9 @@ def test_it_stops_at_the_first_failure_if_asked_to(tmp_path: Path) -> None:
 
 
 def test_a_known_deviation_is_an_xfail(tmp_path: Path) -> None:
-    entry = '[[known]]\nclause = "GROW-7"\nshows = "found ok"\nreason = "rewinds are clipped"\n'
+    entry = (
+        '[[known]]\nclause = "GROW-7"\nmodel = "missing-refusal/GrowingClamps"\nreason = "rewinds are clipped"\n'
+    )
     (tmp_path / "kvconform.toml").write_text(entry)
     done = front_end(tmp_path, "--kv-adapter", FAULTY, "-rx", "-k", "growing and example and (GROW-7 or GROW-1.1)")
     assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected, 1 xfailed", done.stdout, re.M), (

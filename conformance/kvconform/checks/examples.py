@@ -34,7 +34,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     wrong = disagreements(worked, seen, adapter) if trace.ops == worked.trace.ops else []
     if seen.lacks:
         return  # the failure is kept for the clauses of the operation that is not there
-    if seen.failed and seen.blamed and worked.clause not in seen.blamed:
+    if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
         under_test.tally.ended_early(worked.clause, under_test.check, seen.blamed)
     elif seen.known:
         return  # a known deviation of this clause, which the failure tells

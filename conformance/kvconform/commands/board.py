@@ -53,7 +53,7 @@ def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folde
 
 
 def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, folder: Path) -> Deviation:
-    entry = next((k for k in entries if any(k.explains(c, failure) for c in failure.clauses)), NOT_FILED)
+    entry = next((k for k in entries if k.because in failure.known.values() or k.is_outcome(failure)), NOT_FILED)
     script, draft = beside / f"{entry.script}.py", beside / "drafts" / f"{entry.script}.md"
     return Deviation(failure, entry.sort, entry.reason, entry.link, *(_there(p, folder) for p in (script, draft)))
 

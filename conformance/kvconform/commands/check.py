@@ -9,15 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kvconform.judge import trial
+from kvconform.judge.trial_result import TrialResult
 from kvconform.log import log_file
 from kvconform.log.judge import judged
 from kvconform.log.log_file import Life
+from kvconform.log.log_session import LoggedInputs
 from kvconform.message import tell
+from kvconform.oracle.deviating import Deviating
+from kvconform.runner.explaining import Explaining
 from kvconform.runner.record import output, report_folder
 from kvconform.runner.record.record import record
 from kvconform.runner.under_test import failure
 from kvconform.runner.verdict import known
 from kvconform.runner.verdict.known import KnownDeviation
+from kvconform.runner.verdict.models import demand_claimed
 from kvconform.runner.verdict.result import CheckResult
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import Description
@@ -31,6 +37,7 @@ def main(options: Namespace) -> int:
     began, lives = time.monotonic(), log_file.read(Path(options.log))
     adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
     expected = known.applying(known.read(options.known), adapter)
+    demand_claimed(expected, adapter)
     results = [_judged(options.log, life, adapter, expected) for life in lives]
     record = _record(results, adapter, options, time.monotonic() - began)
     write = partial(report_folder.write, record, results, Path(options.report)) if options.report else None
@@ -41,20 +48,31 @@ def _judged(name: str, life: Life, adapter: Description, expected: tuple[KnownDe
     """Judge one life as one check. Raises BadInput."""
     check, tally = f"{name}, line {life.first}", Tally()
     try:
-        seen = judged(life, adapter)
+        seen = _known(life, adapter, expected)
     except BadInput as e:
         raise BadInput(f"{name}, {e}") from None
     tally.add(seen, "log", check)
     if not seen.failed:
         return CheckResult(check, tally, operations=len(seen.steps))
-    failed = failure(seen, "log", check, known=expected)
+    failed = failure(seen, "log", check)
     tally.failures.append(failed)
     last = len(seen.steps)
     tell(f"{name}, {life.where(last - 1)}: {seen.differences[0].message}")
     if left := len(life.lines) - last:
-        tell(f"the {left} operations after it were not judged")
-    why = "; ".join(failed.known.values()) if failed.expected else ""
+        behind = "are as known" if seen.known else "were not judged"
+        tell(f"the {left} operations after it {behind}")
+    why = "; ".join(dict.fromkeys(failed.known.values())) if failed.expected else ""
     return CheckResult(check, tally, difference=failed.message, known=why, operations=last)
+
+
+def _known(life: Life, adapter: Description, expected: tuple[KnownDeviation, ...]) -> TrialResult:
+    """Judge one life, with what is known. Raises BadInput."""
+
+    def explained(seen: TrialResult, deviating: Deviating) -> bool:
+        return trial.explained(seen, deviating, adapter, LoggedInputs(life))
+
+    known, again = Explaining(expected, adapter, explained), partial(judged, life, adapter)
+    return known.explain(again(), again, partial(failure, source="log"))
 
 
 def _record(results: list[CheckResult], adapter: Description, options: Namespace, seconds: float) -> Record:

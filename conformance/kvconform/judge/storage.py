@@ -57,6 +57,20 @@ def result(want: Step, got: Step) -> list[Difference]:
     return []
 
 
+ENDS = ("crash", "hang", "oom", "protocol")
+"""Results of an operation that ended the worker, or broke the protocol."""
+
+
+def unsaid(owed: str, got: Step) -> list[Difference]:
+    """Whether an operation had a result that is owed, where nothing else is said of it; of `any` that it did not
+    end the worker. An error is a refusal."""
+    results = owed.split()
+    found = {got.result, "refused"} if got.result == "error" else {got.result}
+    if found & set(results) or ("any" in results and got.result not in ENDS):
+        return []
+    return [Difference("result", f"expected {owed}, found {outcome(got)}")]
+
+
 def outcome(step: Step) -> str:
     """ok, refused RING-9, and so on."""
     return f"{step.result} {step.clause}".strip()

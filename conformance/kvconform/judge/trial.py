@@ -13,10 +13,12 @@ from kvconform.judge import storage, visible
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.ledger import Accounts
 from kvconform.judge.mask_columns import HANDING_OUT, Widths
+from kvconform.judge.planted import Planted
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.abstract_state import Key, key
 from kvconform.oracle.citing import CitingSession
+from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.reference import CitingReference, Performs
@@ -28,7 +30,7 @@ from kvspec.geometry import Config
 from kvspec.operations.table import Operation, argument, cache_of, last_of, parts_of
 from kvspec.reading.clauses import index
 from kvspec.registry import opened
-from kvspec.session.step import Inputs, Listed, Step
+from kvspec.session.step import NOTHING, Inputs, Listed, Step
 from kvspec.trace import Trace, looked_at, used_chapters
 
 
@@ -45,16 +47,17 @@ def run(
     watch: bool = False,
     past: bool = False,
     trace_inputs: TraceInputs | None = None,
+    deviating: Deviating = PLAIN,
 ) -> TrialResult:
     """Judge an adapter's session on one trace, at the level claimed or at a lower one asked for.
 
     With `watch` the states that the oracle passes through are noted, to count what a source has exercised. With
     `past` the trial goes on past the first difference, to the end of the trace. `trace_inputs` makes the rows of a
-    log by their names.
+    log by their names. `deviating` changes the oracle as known deviations do.
     """
     level = level or level_of(trace, adapter)
-    inputs = trace_inputs or TraceInputs(trace)
-    judged = (_Storage if level == "storage" else _Visible)(trace, session, adapter, level, inputs)
+    inputs, claimed = trace_inputs or TraceInputs(trace), deviating.claimed(adapter)
+    judged = (_Storage if level == "storage" else _Visible)(trace, session, claimed, level, inputs, deviating)
     judged.watch, judged.past = watch, past
     return judged.run()
 
@@ -66,10 +69,35 @@ def on(
     level: str | None = None,
     watch: bool = False,
     past: bool = False,
+    deviating: Deviating = PLAIN,
 ) -> TrialResult:
     """Judge an adapter on one trace, as `run` does. `performs` makes a session that observes these observables."""
     level = level or level_of(trace, adapter)
-    return run(trace, performs(observables(trace, adapter, level)), adapter, level, watch, past)
+    session = performs(observables(trace, adapter, level))
+    return run(trace, session, adapter, level, watch, past, deviating=deviating)
+
+
+class Recorded:
+    """The answers of a trial again, as a session."""
+
+    def __init__(self, seen: TrialResult) -> None:
+        self._begun, self._answers = seen.begun, iter([got for _, got in seen.steps])
+
+    def begin(self, kind: str, config: Config) -> Step:
+        """What was answered when cache A was opened."""
+        return self._begun
+
+    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
+        """What was answered to the next operation."""
+        return next(self._answers)
+
+
+def explained(
+    seen: TrialResult, deviating: Deviating, adapter: Description, trace_inputs: TraceInputs | None = None
+) -> bool:
+    """Whether an adapter that deviates in this way answers as was seen, up to the first difference."""
+    trace, again = seen.trace.cut(len(seen.steps)), Recorded(seen)
+    return not run(trace, again, adapter, seen.level, trace_inputs=trace_inputs, deviating=deviating).failed
 
 
 def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step]:
@@ -104,10 +132,16 @@ class _Trial:
     oracle: CitingSession
 
     def __init__(
-        self, trace: Trace, session: Performs, adapter: Description, level: str, trace_inputs: TraceInputs
+        self,
+        trace: Trace,
+        session: Performs,
+        adapter: Description,
+        level: str,
+        trace_inputs: TraceInputs,
+        deviating: Deviating,
     ) -> None:
         self.trace, self.session, self.adapter = trace, session, adapter
-        self.trace_inputs = trace_inputs
+        self.trace_inputs, self.deviating = trace_inputs, deviating
         self.result = TrialResult(trace, level, book=self.trace_inputs.book)
         self.accounts = Accounts(adapter, level)
         self.kept = KeptArrays()
@@ -117,7 +151,8 @@ class _Trial:
 
     def run(self) -> TrialResult:
         opening = self.trace.kind, self.trace.config
-        begun, want = self.session.begin(*opening), self.oracle.begin(*opening)
+        begun, want = self.session.begin(*opening), self.begin(*opening)
+        self.result.begun = begun
         if want.result != "ok":
             return self.result  # nothing can be done to what is never opened: shrinking tries such sizes
         if begun.result != "ok":
@@ -129,6 +164,10 @@ class _Trial:
         self.accounts.open("A", self.trace.config, begun)
         self._walk()
         return self.result
+
+    def begin(self, kind: str, config: Config) -> Step:
+        """Open the oracle's cache A."""
+        return self.oracle.begin(kind, config)
 
     def _walk(self) -> None:
         """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
@@ -184,7 +223,7 @@ class _Trial:
             self.leave_out(asked.want)
             self.let_go(asked.want, got)
         self.kept.keep(got)
-        return not self.result.failed
+        return not self.result.failed and got.result not in storage.ENDS
 
     def _refused(self, want: Step, got: Step) -> Step:
         """An engine's own error is a refusal where the spec refuses; whether it changed something is looked at."""
@@ -244,7 +283,8 @@ class _Storage(_Trial):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.oracle = CitingReference(observe=observables(self.trace, self.adapter, "storage"))
+        observe = observables(self.trace, self.adapter, "storage")
+        self.oracle = CitingReference(self.deviating.reference(), observe)
 
     def let_go(self, want: Step, got: Step) -> None:
         got.arrays = dict(want.arrays)  # they are equal, and the oracle keeps its own
@@ -259,16 +299,33 @@ class _Storage(_Trial):
 class _Visible(_Trial):
     """Judged by the list model, by what each query sees."""
 
+    oracle: ListModelSession
+
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         looks = observables(self.trace, self.adapter, self.result.level)
         observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
-        self.oracle = ListModelSession(self.adapter, self.trace_inputs.keep_rows(), observe)
+        rows, deviating = self.trace_inputs.keep_rows(), self.deviating
+        self.oracle = ListModelSession(self.adapter, rows, observe, deviating.list_model())
+        seen = tuple(dict.fromkeys((*looks, "history", "mask")))
+        self.planted = None
+        if deviating.references:
+            both = CitingReference(observe=seen), CitingReference(deviating.reference(), seen)
+            self.planted = Planted(both, self.result.book, self.adapter)
         self.judge = visible.Judge(self.result.book, looks)
         self.widths = Widths()
 
+    def begin(self, kind: str, config: Config) -> Step:
+        want = super().begin(kind, config)
+        return want if self.planted is None else self.planted.begin(kind, config, want)
+
     def expect(self, op: Operation, inputs: Inputs) -> Step:
         want = super().expect(op, self.trace_inputs.named(op, inputs))
+        assert isinstance(want, Expected)
+        if self.planted is not None:
+            want = self.planted.expect(op, inputs, want)
+        if want.unsaid:
+            return want
         op = last_of(op)
         judged = want.result == "ok" or want.clause == "MASK-12"
         if op["op"] == "mask" and judged and self.widths.unknown(op, inputs.logical or ()):
@@ -290,6 +347,16 @@ class _Visible(_Trial):
     def compare(self, asked: _Asked, got: Step) -> list[Difference]:
         op, want = asked.last, asked.want
         assert isinstance(want, Expected)
+        if want.unsaid and not want.either_way:
+            return storage.unsaid(want.unsaid, got)
+        found = self._compare(asked, want, got)
+        if found and want.unsaid and not storage.unsaid(want.unsaid, got):
+            self.oracle.lose(cache_of(op))
+            return []
+        return found
+
+    def _compare(self, asked: _Asked, want: Expected, got: Step) -> list[Difference]:
+        op = asked.last
         if any(getattr(cache, "unsure", False) for cache in self.oracle.caches.values()):
             return []
         for part in parts_of(asked.op) if asked.op is not op else ():

@@ -42,8 +42,14 @@ class TrialResult:
     """For a shortened trace with large numbers: the numbers from which on it fails, as in `window from 1025 on`."""
     bounded: dict[str, bool] = field(default_factory=dict)
     """The observables that have bounds, and whether agreeing with them showed anything at some step."""
-    known: bool = False
-    """Whether known deviations explain all that differed."""
+    known: dict[str, str] = field(default_factory=dict)
+    """Clauses that its first difference fails, each with the reason, where known deviations explain all of it."""
+    later: list[tuple[Step, Step]] = field(default_factory=list)
+    """The steps behind a known deviation, judged by what is known."""
+    behind: str = ""
+    """Why the adapter deviates earlier in the trace, where that is known: then it is judged by that."""
+    begun: Step = field(default_factory=Step)
+    """What the adapter answered when cache A was opened."""
 
     @property
     def failed(self) -> bool:
@@ -54,6 +60,11 @@ class TrialResult:
         """Whether bounds were narrow enough to show a breach of a clause."""
         empty = {name for name, shown in self.bounded.items() if not shown}
         return not empty or not set(index()[clause].seen_in) <= empty
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether the adapter differed, and no known deviation explains it."""
+        return self.failed and not self.known
 
     @property
     def oracle(self) -> str:
@@ -128,7 +139,12 @@ class TrialResult:
         """Clauses, once for each step that says whether they hold. The step that differs says it only of those that
         it fails."""
         agreed = self.steps[:-1] if self.failed else self.steps
-        return [*(c for want, _ in agreed for c in want.cites), *self.blamed]
+        return [*(c for want, _ in (*agreed, *self.later) for c in want.cites), *self.blamed]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the trace was judged, though what differs in it is known."""
+        return bool(self.known) and len(self.steps) + len(self.later) == len(self.trace.ops)
 
 
 def _unseen(want: Step) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.log.log_file import Life
 from kvconform.log.log_session import LoggedInputs, LoggedSession
+from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.expected import Expected
 from kvspec.contract import Description
 from kvspec.errors import BadInput
@@ -13,11 +14,11 @@ from kvspec.operations.table import TAKES_ROWS, Operation, cache_of
 from kvspec.session.step import Step
 
 
-def judged(life: Life, adapter: Description) -> TrialResult:
+def judged(life: Life, adapter: Description, deviating: Deviating = PLAIN) -> TrialResult:
     """Judge one life, up to its first difference, at the level that the adapter claims. Raises BadInput for a line
-    that lacks what this level needs."""
+    that lacks what this level needs. `deviating` changes the oracle as known deviations do."""
     inputs = LoggedInputs(life)
-    seen = trial.run(life.trace, LoggedSession(life), adapter, trace_inputs=inputs)
+    seen = trial.run(life.trace, LoggedSession(life), adapter, trace_inputs=inputs, deviating=deviating)
     for i, (op, (want, got)) in enumerate(zip(life.trace.ops, seen.steps, strict=False)):
         missing = _missing(op, want, got, adapter) if want.result == got.result else []
         if missing:

@@ -12,6 +12,9 @@ from kvspec.session.step import Step
 SAVED = ("snapshot", "parent", "child")
 """Values that are the start, stop and bytes of a snapshot."""
 
+NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")
+"""Values that the list model does not say: they follow from where rows are stored, or from their bytes."""
+
 
 class Expected(Step):
     """What the list model expects of one step: values, and rows by name, not by slot. The `result` is `any` where
@@ -36,5 +39,9 @@ class Expected(Step):
     """What a view without rows is: none, zero rows, or either."""
     either: bool = False
     """Whether a refusal is as right, because nothing changes."""
+    unsaid: str = ""
+    """Where a known deviation leaves open what a cache holds: the result that the operation must have, or `any`."""
+    either_way: bool = False
+    """Whether it may as well be refused and change nothing, as the spec has it."""
     may_fail: frozenset[int] = frozenset()
     """For a run: the numbers of the operations before the last that may be refused or not."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, ClassVar
 
 from kvconform.oracle.citing import CitingSession
-from kvconform.oracle.expected import SAVED, Expected
+from kvconform.oracle.expected import NOT_SAID, SAVED, Expected
 from kvref.list_model import ListModel
 from kvref.list_model.attention_bound import Rows as KeyAndValue
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
+from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
-from kvspec.operations.table import Operation, cache_of
+from kvspec.operations.table import Operation, cache_of, caches_named
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
 OBSERVED = ("state", "mask", "sees", "offset", "can")
 """What is observed: rows by name, what queries see, and what a cache says of itself."""
-
-NOT_SAID = ("retained", "buffered", "capacity", "bytes", "plan")
-"""Values that follow from where rows are stored, or from their bytes."""
 
 
 class ListModelSession(CitingSession):
@@ -32,16 +31,38 @@ class ListModelSession(CitingSession):
         description: Description,
         rows: dict[int, KeyAndValue] | None = None,
         observe: tuple[str, ...] = OBSERVED,
+        model: type[ListModel] = ListModel,
     ) -> None:
-        """`description` is that of the adapter to be judged; `rows` are those made so far, by serial."""
-        super().__init__(ListModel(description.chapters, rows), observe)
+        """`description` is that of the adapter to be judged; `rows` are those made so far, by serial; `model` is
+        the list model, or that of a known deviation."""
+        super().__init__(model(description.chapters, rows), observe)
         self._either, self._unknown = set[int](), False
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Expected:
         """Perform one operation, with rows by name: see `TraceInputs.named`."""
         step = super().do(op, inputs)
         assert isinstance(step, Expected)
+        lost = isinstance(self.caches.get(cache_of(op)), AnyCache)
+        if lost or (step.result == "absent" and self._says_less()):  # it may be there in such a cache
+            step.result, step.unsaid = "any", step.unsaid or "any"
+            for name in caches_named(op) & set(self.caches):
+                self.lose(name)  # rows of one may be in the other
         return step
+
+    def _says_less(self) -> bool:
+        """Whether there is a cache of which nothing is said."""
+        return any(isinstance(cache, AnyCache) for cache in self.caches.values())
+
+    def _open(self, name: str, inputs: Inputs) -> None:
+        """Open a cache, also one of which nothing is said."""
+        try:
+            super()._open(name, inputs)
+        except Unsaid as e:
+            assert inputs.opening is not None
+            if e.unless is None or name not in self.caches:
+                self.kinds[name], self.configs[name] = inputs.opening
+                self.lent.setdefault(name, deque())
+            raise
 
     def _run(self, op: Operation, inputs: Inputs) -> Step:
         """Note which operations may be refused or not; a run is not judged where one follows from storage."""
@@ -97,7 +118,20 @@ class ListModelSession(CitingSession):
 
     def failed(self, step: Step, e: Exception, when: str = "") -> None:
         """An exception that the contract does not know is a defect of the list model itself."""
-        raise e
+        if not isinstance(e, Unsaid):
+            raise e
+        assert isinstance(step, Expected)
+        step.unsaid, step.message = step.unsaid or e.result, str(e)
+        if e.unless is not None:
+            step.result, step.clause, step.either_way = "refused", e.unless.clause, True
+        else:
+            step.result = "any"
+            if not e.kept:
+                self.lose(self._now)
+
+    def lose(self, name: str) -> None:
+        """Say nothing of a cache from now on."""
+        self.caches[name] = AnyCache()
 
     def _look(self, op: Operation, step: Step) -> None:
         super()._look(op, step)

@@ -15,7 +15,6 @@ from msgspec import UNSET
 from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.judge.trial_result import TrialResult
-from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import Description
 from kvspec.notation import sentence
 from kvspec.records.run import Cause, Failure, Predecessor
@@ -24,10 +23,8 @@ from kvspec.trace import Trace
 ATTEMPTS = {"FAIL": 300, "CRASH": 30, "PROTOCOL": 30, "OOM": 4, "HANG": 3}
 """Replays spent on making a failing trace short, by verdict: a hang costs its deadline each time."""
 
-SAME = {"FAIL": 8}
-"""After this many failing traces of one check, clause and cause were shortened and proved to be a known deviation,
-others like them are not shortened. One for other verdicts."""
-
+OF_KNOWN = 60
+"""Replays spent on making a trace short that shows a known deviation, once for each clause in a process."""
 
 SHORTENED = 3
 """After this many shortened failures of a clause and a cause in a process, further ones are only counted: a record
@@ -44,14 +41,13 @@ class Replays(Protocol):
     """The part of the adapter under test that its failures need."""
 
     adapter: Description
-    known: tuple[KnownDeviation, ...]
     ran: deque[Trace]
 
     @property
     def kept(self) -> list[Failure]:
         """The failures that this check keeps."""
 
-    def run(self, trace: Trace) -> TrialResult:
+    def trial(self, trace: Trace) -> TrialResult:
         """One trial, counted nowhere."""
 
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
@@ -75,127 +71,133 @@ class Failures:
     """How many failures of a clause and a cause were made short, in all checks."""
     alone: set[tuple[str, Cause]] = field(default_factory=set)
     """Clause and cause of every failure that repeated in a new process, in any check."""
-    recognised: Counter[tuple[str, Cause]] = field(default_factory=Counter)
-    """Traces of this check that proved to be a known deviation when they were made short, by clause and cause."""
+    known: dict[tuple[str, str], TrialResult] = field(default_factory=dict)
+    """A short trace of each known deviation, by the clause that it shows broken and the reason, in any check."""
     searches: int = 0
     """Searches of this check for a trace that a failure needs before it."""
 
     def begin_check(self) -> None:
         """Forget what concerns one check alone."""
-        self.recognised, self.searches = Counter(), 0
+        self.searches = 0
 
-    def keep(self, seen: TrialResult, source: str) -> bool:
+    def keep_known(self, seen: TrialResult, source: str) -> None:
+        """Keep a trace for each clause and reason of a known deviation that has none yet in this check. It is made
+        short once in all checks."""
+        kept = {(clause, why) for f in self.under_test.kept for clause, why in f.known.items()}
+        for shows in [shows for shows in seen.known.items() if shows not in kept]:
+            if shows not in self.known:
+                self.known[shows] = self._shortest_known(seen, shows)
+                self._add(self.known[shows], source)
+            else:
+                self._add(seen, source)
+
+    def _shortest_known(self, seen: TrialResult, shows: tuple[str, str]) -> TrialResult:
+        """The known deviation on a shorter trace of what the adapter claims."""
+
+        def fails(trace: Trace) -> int:
+            if not self._claimed(trace):
+                return 0
+            other = self.under_test.trial(trace)
+            same = (other.verdict, other.cause) == (seen.verdict, seen.cause) if other.known else False
+            return max(1, len(other.steps)) if same and shows in other.known.items() else 0
+
+        attempts = min(OF_KNOWN, ATTEMPTS[seen.verdict])
+        final = self.under_test.trial(shrink(seen.trace.cut(len(seen.steps)), fails, attempts))
+        return final if shows in final.known.items() else seen
+
+    def keep(self, seen: TrialResult, source: str) -> None:
         """Keep the shortest trace for each clause and cause of this failure that has none yet in this check.
 
-        What kills the worker is confirmed and shortened once for each clause in the whole run. Tells whether known
-        deviations explain all of it.
+        What kills the worker is confirmed and shortened once for each clause in the whole run.
         """
         if seen.verdict != "FAIL" and self.confirmed >= {(seen.verdict, c) for c in seen.blamed or ("",)}:
             if not self.under_test.kept:
                 self._add(seen, source)
-            return False
+            return
         if self._has_enough(seen):
             self.under_test.repeats(seen)
-            return False
+            return
         earlier = [*self.under_test.ran][:-1]
-        again = self.under_test.run(seen.trace.cut(len(seen.steps)))
-        if not again.failed:
-            return self._keep_after(seen, source, earlier)
-        known = [self._keep_one(seen, clause, source, earlier) for clause in seen.blamed or ("",)]
-        return all(known)
+        again = self.under_test.trial(seen.trace.cut(len(seen.steps)))
+        if not again.unexplained:
+            self._keep_after(seen, source, earlier)
+            return
+        for clause in seen.blamed or ("",):
+            self._keep_one(seen, clause, source, earlier)
 
     def _has_enough(self, seen: TrialResult) -> bool:
-        """Whether failures of these clauses and this cause were made short often enough; never where deviations are
-        known, which are told by the shortest trace."""
-        known = self.under_test.known or self.under_test.adapter.known
-        alike = (self.shortened[clause, seen.cause] for clause in seen.blamed or ("",))
-        return not known and min(alike) >= SHORTENED
+        """Whether failures of these clauses and this cause were made short often enough."""
+        return min(self.shortened[clause, seen.cause] for clause in seen.blamed or ("",)) >= SHORTENED
 
-    def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> bool:
-        """Keep this failure for one clause; tell whether a known deviation explains it."""
+    def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> None:
+        """Keep this failure for one clause."""
         if clause in self._kept(seen.cause):
-            return False
-        if self.recognised[clause, seen.cause] >= SAME.get(seen.verdict, 1):
-            return True
+            return
         short = self._shortest(seen, clause)
-        if not self._is_known(short, clause) and not self._repeats(short, clause):
-            if not self.under_test.afresh(seen.trace.cut(len(seen.steps))).failed:
-                return self._keep_after(seen, source, earlier)
+        if not self._repeats(short, clause):
+            if not self.under_test.afresh(seen.trace.cut(len(seen.steps))).unexplained:
+                self._keep_after(seen, source, earlier)
+                return
             short = seen  # only what ran before made its shorter traces fail
         kept = self._add(short, source)
         self.shortened.update((c, short.cause) for c in short.blamed or ("",))
-        self.recognised[clause, seen.cause] += clause in kept.known
-        if not kept.expected:
-            kept.clauses += [c for c in short.wrote if c not in kept.clauses]
-            kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
-            self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
-        return clause in kept.known
+        kept.clauses += [c for c in short.wrote if c not in kept.clauses]
+        kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
+        self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}
 
     def _repeats(self, short: TrialResult, clause: str) -> bool:
         """Tell whether it fails in a new process too. Tried until it did once for the clause and cause."""
         failing = clause, short.cause
-        if failing not in self.alone and self.under_test.afresh(short.trace).failed:
+        if failing not in self.alone and self.under_test.afresh(short.trace).unexplained:
             self.alone.add(failing)
         return failing in self.alone
 
-    def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> bool:
+    def _keep_after(self, seen: TrialResult, source: str, earlier: Sequence[Trace]) -> None:
         """Keep a failure that does not repeat alone, with its predecessor if one is found."""
         needy = {c for f in self.under_test.kept if f.after is not UNSET for c in f.clauses or ("",)}
         if needy >= set(seen.blamed or ("",)):
-            return False
+            return
         self.searches += 1
         found = predecessor(seen, earlier, self.under_test.afresh) if self.searches <= SEARCHES else None
         if found is None:
-            return self._add(seen, source, deterministic=False).expected
+            self._add(seen, source, deterministic=False)
+            return
         again, before = found
-        kept = self._add(again, source)
-        kept.after = Predecessor(words=sentence(before), trace=before.to_json())
-        return kept.expected
+        self._add(again, source).after = Predecessor(words=sentence(before), trace=before.to_json())
 
     def _kept(self, cause: Cause) -> set[str]:
         """Clauses for which this check keeps an unknown failure of this cause; without a clause, any failure."""
         clauses = {c for f in self.under_test.kept if f.cause == cause for c in f.clauses if c not in f.known}
-        return clauses | ({""} if self.under_test.kept else set())
+        return clauses | ({""} if any(not f.expected for f in self.under_test.kept) else set())
 
     def _shortest(self, seen: TrialResult, clause: str) -> TrialResult:
         """The same failure, of the same cause, on a shorter trace of what the adapter claims."""
-        adapter, known = self.under_test.adapter, self._is_known(seen, clause)
 
         def fails(trace: Trace) -> int:
-            if claimed(trace, adapter) != trace or not adapter.supports(trace.config):
+            if not self._claimed(trace):
                 return 0
-            other = self.under_test.run(trace)
-            same = other.failed and (other.verdict, other.cause) == (seen.verdict, seen.cause)
+            other = self.under_test.trial(trace)  # what is known by itself is another failure
+            same = other.unexplained and (other.verdict, other.cause) == (seen.verdict, seen.cause)
             same = same and (not clause or clause in other.blamed)
-            if same and self._is_known(other, clause) != known:  # else a failure slips into another
-                same = not known and self._is_alike(seen, other)
             return max(1, len(other.steps)) if same else 0
 
         short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
-        final = self.under_test.run(short)
-        if not final.failed:
+        final = self.under_test.trial(short)
+        if not final.unexplained:
             return seen
         final.first = ", ".join(first_of(short, fails)) if seen.verdict == "FAIL" else ""
         return final
 
-    def _is_known(self, seen: TrialResult, clause: str) -> bool:
-        return bool(self.under_test.known) and clause in self.under_test.failure(seen, "").known
-
-    def _is_alike(self, seen: TrialResult, short: TrialResult) -> bool:
-        """Tell whether it became a known trace, and differs as before: in the same, after the same operation."""
-        known = self.under_test.failure(short, "").words in {k.trace for k in self.under_test.known}
-        return known and _difference(seen) == _difference(short)
+    def _claimed(self, trace: Trace) -> bool:
+        """Whether the adapter claims all of a trace."""
+        adapter = self.under_test.adapter
+        return claimed(trace, adapter) == trace and adapter.supports(trace.config)
 
     def _add(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         kept = self.under_test.failure(seen, source, deterministic)
         if not kept.expected or all(kept.words != f.words for f in self.under_test.kept):
             self.under_test.kept.append(kept)
         return kept
-
-
-def _difference(seen: TrialResult) -> tuple[str, str, set[str]]:
-    """What differs in a failure, after which operation, and which clauses it fails."""
-    return seen.differences[0].field, seen.trace.ops[len(seen.steps) - 1]["op"], set(seen.blamed)
 
 
 def predecessor(
@@ -206,6 +208,6 @@ def predecessor(
     cut = seen.trace.cut(len(seen.steps))
     for before in reversed(earlier):
         found = afresh(cut, before)
-        if found.failed and found.verdict == seen.verdict:
+        if found.unexplained and found.verdict == seen.verdict:
             return found, before
     return None

@@ -111,7 +111,7 @@ class Run:
 
     def _diagnose(self, total: Tally) -> None:
         """Ask which known bugs answer as the adapter does; not after an interruption: the user waits."""
-        failures = [] if self.interrupted else kept(total)
+        failures = [] if self.interrupted else [f for f in kept(total) if not f.expected]
         if not failures:
             return
         from kvconform.diagnosis.diagnose import diagnose  # reads all known bugs, which most runs do not need

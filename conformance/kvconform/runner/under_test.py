@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +17,13 @@ from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
+from kvconform.runner.explaining import Explaining
 from kvconform.runner.failures import LOOK_BACK, Failures
 from kvconform.runner.settings import Settings, require_known
 from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
+from kvconform.runner.verdict.models import demand_claimed, deviating
 from kvconform.runner.verdict.tally import Tally, empty_coverage
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
@@ -66,9 +70,13 @@ class AdapterUnderTest:
     """The traces that ran last in the worker's process, the newest at the end."""
     failures: Failures = field(init=False)
     """The failures of this check, and the conclusions from earlier ones."""
+    explaining: Explaining = field(init=False)
+    """What is known of the adapter."""
 
     def __post_init__(self) -> None:
         self.failures = Failures(self)
+        explained = partial(trial.explained, adapter=self.adapter)
+        self.explaining = Explaining(self.known, self.adapter, explained)
 
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:
@@ -88,14 +96,28 @@ class AdapterUnderTest:
 
     def run(self, trace: Trace, watch: bool = False, past: bool = False) -> TrialResult:
         """One trial, counted nowhere. A process whose memory has grown much is started anew before it."""
+        return self._on(trace, PLAIN, watch, past)
+
+    def _on(self, trace: Trace, deviating: Deviating, watch: bool = False, past: bool = False) -> TrialResult:
         if self.worker.has_grown:
             self.worker.close()
             self.ran.clear()
             self.tally.restarts += 1
-        seen = trial.on(trace, self.session, self.adapter, watch=watch, past=past)
+        seen = trial.on(trace, self.session, self.adapter, watch=watch, past=past, deviating=deviating)
         self.operations += len(seen.steps)
         self.ran.append(trace)
         return seen
+
+    def trial(self, trace: Trace, watch: bool = False) -> TrialResult:
+        """One trial, counted nowhere. What differs may be known; then what lies behind it is judged too."""
+        seen = self.explaining.explain(self.run(trace, watch), partial(self._on, trace), self.failure_of)
+        if seen.failed and not seen.known and self._declares(seen.verdict, seen.blamed):
+            seen.known = {clause: self.adapter.known[clause] for clause in seen.blamed}
+        return seen
+
+    def failure_of(self, seen: TrialResult) -> Failure:
+        """The entry of a failed trial, as yet without a source."""
+        return failure(seen, "", self.check)
 
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
         """One trial in a new process, after these traces."""
@@ -103,15 +125,17 @@ class AdapterUnderTest:
         self.ran.clear()
         for earlier in before:
             self.run(earlier)
-        return self.run(trace)
+        return self.trial(trace)
 
     def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
         """One trial, counted; a failure is confirmed, shortened and kept."""
-        seen = self.run(trace, watch)
+        seen = self.trial(trace, watch)
         self.tally.add(seen, source, self.check)
-        if seen.failed:
+        if seen.known:
+            self.failures.keep_known(seen, source)
+        elif seen.failed:
             self.budget_used += 1 / ENOUGH[seen.verdict] + 1e-9
-            seen.known = self.failures.keep(seen, source)
+            self.failures.keep(seen, source)
         return seen
 
     def fitting(self, traces: Iterable[Trace]) -> list[Trace]:
@@ -150,7 +174,7 @@ class AdapterUnderTest:
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """The entry of a failed trial in this adapter's record."""
-        return failure(seen, source, self.check, deterministic, self.known)
+        return failure(seen, source, self.check, deterministic)
 
     def repeats(self, seen: TrialResult) -> None:
         """Count a failure like those that were made short before."""
@@ -178,7 +202,7 @@ class AdapterUnderTest:
 
     def explains(self, seen: TrialResult) -> bool:
         """Whether a trace failed only in deviations that are known, or that the adapter declares."""
-        return seen.known or self._declares(seen.verdict, seen.blamed)
+        return bool(seen.known)
 
     def _declares(self, verdict: str, clauses: Collection[str]) -> bool:
         """Whether the adapter declares of each of these clauses that it breaks it."""
@@ -222,6 +246,8 @@ def opened(settings: Settings) -> AdapterUnderTest:
         for name in adapter.known:
             require_known(f"clause in what {adapter.name} declares as known,", name, tuple(index()))
         known = applying(settings.known, adapter)
+        demand_claimed(known, adapter)
+        deviating(known)  # loads all models, so that what is wrong with one is told at once
     except BaseException:
         worker.close()
         raise
@@ -241,17 +267,18 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
 def failure(
     seen: TrialResult,
     source: str,
-    check: str,
+    check: str = "",
     deterministic: bool = True,
-    known: Iterable[KnownDeviation] = (),
 ) -> Failure:
     """The record's entry of a failed trial, with the clauses that known deviations explain."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
+    if seen.behind:
+        message += f" (behind what is known: {seen.behind})"
     if seen.first:
         message += f" ({seen.first})"
     if not deterministic:
         message = f"nondeterministic: the same trace passed when run again. {message}"
-    found = Failure(
+    return Failure(
         verdict=seen.verdict,
         cause=seen.cause,
         clauses=list(seen.blamed),
@@ -265,6 +292,5 @@ def failure(
         trace=trace.to_json(),
         steps=steps.failing_steps(seen),
         deterministic=deterministic,
+        known=dict(seen.known),
     )
-    found.known = explanations(known, found)
-    return found

@@ -41,8 +41,12 @@ class ListModel:
         """A fresh cache."""
         claim = self._claims.get(kind, Claim("visible"))
         if kind in CACHES:
-            return _models().get(kind, CacheModel)(kind, config, claim, self._known)
-        return _models()[kind](config, self._known, claim)
+            return self.model(kind)(kind, config, claim, self._known)
+        return self.model(kind)(config, self._known, claim)
+
+    def model(self, kind: str) -> Any:
+        """The class of the caches of a kind. A model of a known deviation has others."""
+        return _models().get(kind, CacheModel)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""

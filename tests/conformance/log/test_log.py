@@ -129,7 +129,8 @@ def test_a_row_that_is_not_the_one_is_a_failure_of_its_clause(found: Any, tmp_pa
 
 KNOWN = """[[known]]
 clause = "RING-5"
-shows = "view: expected"
+trace = "ring kv_heads=1 k_dim=4 v_dim=4 step=8 window=3: append 2; view"
+shows = "view: expected a b, found a ?"
 reason = "its view is torn"
 """
 

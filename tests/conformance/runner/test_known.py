@@ -13,16 +13,16 @@ from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
-from support.engines import known_engines, update_engines
+from support.engines import known_engines, second_bugs, update_engines
 from support.running import command_line, judging
 from support.running.judging import broken, clause
 from support.slow import one_in
 
+WORDS = "ring kv_heads=1 window=1: append 1; rewind 0"
 TRIM = KnownDeviation("RING-7", "a trim of the only row is not counted", shows="offset: expected 0, found 1")
-TRACE = KnownDeviation(
-    "RING-7", "the same", trace="ring kv_heads=1 window=1: append 1; rewind 0", link="https://a.b"
-)
-ANY = KnownDeviation("RING-7", "any length", shows="offset: * found")
+TRACE = KnownDeviation("RING-7", "the same", trace=WORDS, shows=TRIM.shows, link="https://a.b")
+WIDE = KnownDeviation("RING-1", "the window is one row too wide", model="WIN-04/OwnRowNotCounted")
+RINGS = ("ring", "mask")
 
 
 @cache
@@ -30,8 +30,31 @@ def judged(name: str, *entries: KnownDeviation, chapters: tuple[str, ...] = ("gr
     return judging.record_of(f"{known_engines.__name__}:{name}", chapters, traces=3, known=entries)
 
 
-@pytest.mark.parametrize("entry", [TRIM, TRACE, ANY], ids=["shows", "trace", "a pattern"])
-def test_a_known_deviation_is_expected(entry: KnownDeviation) -> None:
+@cache
+def behind(name: str, *entries: KnownDeviation, traces: int = 5) -> Record:
+    """The engine of `ENGINE.md`, or one with a second bug."""
+    return judging.record_of(f"{second_bugs.__name__}:{name}", RINGS, traces=traces, known=entries or (WIDE,))
+
+
+def test_a_known_deviation_is_a_model_and_explains_whatever_it_does() -> None:
+    seen = behind("SlidingCache")
+    assert seen.exit_status == 0 and {c.verdict for c in seen.clauses} == {"PASS", "NOT_CLAIMED", "XFAIL"}
+    assert broken(seen) >= {"RING-1", "MASK-2"} and all(f.expected for f in seen.failures)
+    assert clause(seen, "RING-1").reason.startswith(f"known: {WIDE.reason}. query ")
+
+
+@pytest.mark.parametrize("name", [engine.__name__ for engine in second_bugs.SECOND])
+def test_a_second_bug_behind_the_known_one_is_found(name: str) -> None:
+    seen = behind(name)
+    assert seen.exit_status == 1 and any(not f.expected for f in seen.failures)
+
+
+def test_the_same_without_the_entry_fails() -> None:
+    assert behind("SlidingCache", TRIM).exit_status == 1
+
+
+@pytest.mark.parametrize("entry", [TRIM, TRACE], ids=["its message", "its message and its trace"])
+def test_a_known_outcome_is_expected(entry: KnownDeviation) -> None:
     seen = judged("forgets", entry)
     assert (clause(seen, "RING-7").verdict, seen.exit_status, broken(seen)) == ("XFAIL", 0, {"RING-7"})
     assert clause(seen, "RING-7").reason.startswith(f"known: {entry.because}. offset: expected")
@@ -43,8 +66,9 @@ def test_without_it_the_same_engine_fails() -> None:
     assert clause(seen, "RING-7").verdict == "FAIL" and seen.exit_status == 1
 
 
-def test_a_second_bug_of_the_same_clause_and_cause_fails() -> None:
-    seen = judged("forgets_two", TRIM)
+@pytest.mark.parametrize("entry", [TRIM, TRACE], ids=["its message", "its message and its trace"])
+def test_a_second_bug_of_the_same_clause_and_cause_fails(entry: KnownDeviation) -> None:
+    seen = judged("forgets_two", entry)
     (first, *_) = [f for f in seen.failures if "RING-7" in f.clauses]
     assert clause(seen, "RING-7").verdict == "FAIL" and seen.exit_status == 1
     assert first.cause == "wrong length" and not first.known and TRIM.shows not in first.message
@@ -86,14 +110,22 @@ def test_it_holds_for_its_adapter() -> None:
     assert clause(judged("forgets", entry, chapters=("ring",)), "RING-7").verdict == "FAIL"
 
 
-ENTRY = '[[known]]\nclause = "RING-7"\nreason = "not counted"\nshows = "offset"\n'
+ENTRY = '[[known]]\nclause = "RING-7"\nreason = "not counted"\nshows = "offset: expected 0, found 1"\n'
+MODEL = '[[known]]\nclause = "RING-1"\nreason = "too wide"\nmodel = "x"\n'
 
 WRONG = {
     "[[known]]\nclause = ": "Invalid value (at end of document)",
     '[[known]]\nclause = "RING-7"\nshows = "x"\n': "kvconform.toml: known[0]: reason is missing",
     ENTRY + ENTRY.replace("RING-7", "RING-700"): "known[1]: there is no clause 'RING-700'",
     ENTRY.replace("shows", "show"): "kvconform.toml: known[0]: unknown field 'show'",
-    ENTRY.replace('shows = "offset"', ""): "known[0]: give the reason, and shows or trace",
+    ENTRY.replace("shows", "trace").replace(
+        "offset: expected 0, found 1", WORDS
+    ): "known[0]: give beside the trace",
+    MODEL + 'shows = "offset: expected 0, found 1"\n': "known[0]: give either what the engine does",
+    ENTRY + 'model = "m.py:X"\n': "known[0]: give either what the engine does",
+    MODEL.replace('"x"', '"m.py:X"'): "known[0]: model: ",
+    MODEL.replace('model = "x"', 'dialect = { "ring.rewnd" = "below" }'): "there is no dialect 'ring.rewnd'",
+    ENTRY.replace('"not counted"', '""'): "known[0]: give the clause and the reason",
     ENTRY + 'versions = "1.4 or so"\n': "known[0]: versions '1.4 or so' is no specifier such as '>=1.4,<1.6'",
     ENTRY + 'trace = "ring window=3: apend 3"\n': "known[0]: trace: 'apend 3': unknown operation 'apend'",
     "known = 3\n": "kvconform.toml: known: expected a list, found a whole number",

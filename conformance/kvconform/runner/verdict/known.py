@@ -1,16 +1,18 @@
-"""Known deviations: failures of an engine that are expected, read from a file such as `kvconform.toml`.
+"""Known deviations: what an engine is known to do otherwise, read from a file such as `kvconform.toml`.
 
 [[known]]
-clause = "STORE-14"
-shows = "layer 1 holds row c; expected none"
-versions = ">=1.4,<1.6"
+clause = "RING-1"
+model = "window-off-by-one/RingOneWide"
+versions = "<1.5"
 link = "https://..."
-reason = "zero skips the last layer; fixed upstream in 1.6"
+reason = "the window is one row too wide"
+
+A deviation is a model: a planted bug by its id, classes over the list model in a file beside this one, or dialects.
+What no model says is known by its outcome: the trace, and what it shows.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,6 +22,7 @@ from msgspec import Struct, field
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from kvconform.runner.verdict import outcomes
 from kvreports.json_file import refusal
 from kvspec import notation
 from kvspec.bounded_file import read_bytes
@@ -27,24 +30,31 @@ from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
+from kvspec.registry import DIALECTS
 
 FILE = Path("kvconform.toml")
 """The file that is read by default."""
 
+Texts = str | tuple[str, ...]
+
 
 class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
-    """A failure that is expected: of one clause or several, told by its message or by its trace."""
+    """What an engine does otherwise: a model of it, or an outcome."""
 
-    clause: str | tuple[str, ...]
+    clause: Texts
+    """The clause that it breaks first of all, or several. Others fail as known too, where the model says so."""
     reason: str
+    model: Texts = ()
+    """What the engine does: ids of planted bugs, and classes `FILE.py:NAME`, in files beside this one."""
+    dialect: dict[str, int | str] = field(default_factory=dict)
+    """Dialects that it follows and does not declare, by chapter and name: `ring.rewind`."""
     shows: str = ""
-    """Text that the failure's message contains; `*` stands for any text, such as letters of rows and numbers."""
+    """The message of the failure, as reports print it; `*` stands for any text within it."""
     trace: str = ""
-    """The failing trace in the compact notation, as reports print it: a failure that can be shortened to this
-    trace, and then differs in the same observable, is this one."""
+    """The failing trace in the compact notation, as reports print it."""
     versions: str = ""
     """Versions of the adapter that deviate, as a PEP 440 specifier; empty for all."""
-    adapter: str | tuple[str, ...] = ""
+    adapter: Texts = ""
     """The name of the adapter that deviates, or of several; empty for any."""
     link: str = ""
     """The address of a page about the deviation."""
@@ -52,28 +62,53 @@ class KnownDeviation(Struct, frozen=True, forbid_unknown_fields=True):
     """What sort of deviation it is, in the words of the board: wrong result, after an error, choice, ..."""
     script: str = ""
     """The name of a script beside the file that shows it alone; a draft of a report may have the same name."""
+    code: tuple[tuple[str, str], ...] = ()
+    """The texts of the files of its models, by name; read with the entry."""
+
+    def __hash__(self) -> int:
+        return hash((self.clause, self.reason, self.model, self.shows, self.trace, self.adapter))
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """The clauses that it breaks."""
-        return (self.clause,) if isinstance(self.clause, str) else self.clause
+        """The clauses that it names."""
+        return texts(self.clause)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of its models."""
+        return texts(self.model)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it says what the engine does; else it is an outcome."""
+        return bool(self.models or self.dialect)
 
     def names(self, adapter: str) -> bool:
         """Tell whether it is about an adapter of this name."""
-        return not self.adapter or adapter in ((self.adapter,) if isinstance(self.adapter, str) else self.adapter)
+        return not texts(self.adapter) or adapter in texts(self.adapter)
 
     @property
     def because(self) -> str:
         """The reason, and the link where there is one."""
         return f"{self.reason} ({self.link})" if self.link else self.reason
 
-    def explains(self, clause: str, failure: Failure) -> bool:
-        """Tell whether the failure, of this clause, is the one that is known."""
-        return clause in self.clauses and (self._tells(failure) or failure.words == self.trace)
+    def is_outcome(self, failure: Failure) -> bool:
+        """Tell whether it is this failure: the same difference, where a trace ends as the one that is given.
 
-    def _tells(self, failure: Failure) -> bool:
-        pattern = ".*".join(map(re.escape, self.shows.split("*")))
-        return bool(self.shows) and re.search(pattern, failure.message, re.DOTALL) is not None
+        Rows and numbers may be others, as in a longer trace; the difference that they make may not.
+        """
+        if self.is_model or not self.shows:
+            return False
+        printed = outcomes.matches(self.shows, failure.message)
+        if not self.trace:
+            return printed and bool(set(self.clauses) & set(failure.clauses))
+        same = printed or outcomes.difference(self.shows) == outcomes.difference(failure.message)
+        return same and outcomes.alike(self.trace, failure.words, failure.field)
+
+
+def texts(said: Texts) -> tuple[str, ...]:
+    """One text or several, as several; none for an empty text."""
+    return (said,) if isinstance(said, str) and said else tuple(said or ())
 
 
 class UnjudgedEngine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,8 +125,8 @@ class _File(Struct, forbid_unknown_fields=True):
 
 def read(file: Path | None) -> tuple[KnownDeviation, ...]:
     """Read the known deviations of a file; by default of `FILE`, if it exists. Raises BadInput."""
-    entries = _load(file).known
-    return tuple(_checked(entry, f"{file or FILE}: known[{i}]") for i, entry in enumerate(entries))
+    entries, folder = _load(file).known, (file or FILE).parent
+    return tuple(_checked(entry, f"{file or FILE}: known[{i}]", folder) for i, entry in enumerate(entries))
 
 
 def unjudged(file: Path | None) -> tuple[UnjudgedEngine, ...]:
@@ -112,13 +147,16 @@ def _load(file: Path | None) -> _File:
         raise BadInput(f"{path}: not complete TOML ({e})") from None
 
 
-def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:
-    """The entry with its trace as reports print it."""
+def _checked(entry: KnownDeviation, where: str, folder: Path) -> KnownDeviation:
+    """The entry with its trace as reports print it, and the texts of its models."""
     for clause in entry.clauses:
         if clause not in index():
             raise BadInput(f"{where}: there is no clause {clause!r:.60}; see `kvconform list clauses`")
-    if not entry.reason or not (entry.shows or entry.trace):
-        raise BadInput(f"{where}: give the reason, and shows or trace, by which the failure is recognised")
+    if not entry.reason or not entry.clauses:
+        raise BadInput(f"{where}: give the clause and the reason")
+    if entry.code:
+        raise BadInput(f"{where}: unknown field 'code'")
+    _demand_one_form(entry, where)
     try:
         SpecifierSet(entry.versions)
         trace = notation.sentence(notation.from_sentence(entry.trace)) if entry.trace else ""
@@ -126,7 +164,31 @@ def _checked(entry: KnownDeviation, where: str) -> KnownDeviation:
         raise BadInput(f"{where}: versions {entry.versions!r:.60} is no specifier such as '>=1.4,<1.6'") from None
     except BadInput as e:
         raise BadInput(f"{where}: trace: {e}") from None
-    return msgspec.structs.replace(entry, trace=trace)
+    return msgspec.structs.replace(entry, trace=trace, code=_code(entry, where, folder))
+
+
+def _demand_one_form(entry: KnownDeviation, where: str) -> None:
+    """Refuse an entry that is neither a model nor an outcome, or both; and an outcome that is any."""
+    outcome = bool(entry.shows or entry.trace)
+    if entry.is_model == outcome:
+        raise BadInput(
+            f"{where}: give either what the engine does (model or dialect), or the outcome (trace and shows) as "
+            "the report prints them"
+        )
+    for name in entry.dialect:
+        if name.rpartition(".")[2] not in DIALECTS:
+            raise BadInput(f"{where}: there is no dialect {name!r:.60}; write its chapter too, as in ring.rewind")
+    if outcome:
+        outcomes.demand_tight(entry.shows, entry.trace, where)
+
+
+def _code(entry: KnownDeviation, where: str, folder: Path) -> tuple[tuple[str, str], ...]:
+    """The texts of the files of its models."""
+    files = dict.fromkeys(name.rpartition(":")[0] for name in entry.models if ".py:" in name)
+    try:
+        return tuple((name, read_bytes(folder / name, "a model").decode()) for name in files)
+    except (BadInput, UnicodeDecodeError) as e:
+        raise BadInput(f"{where}: model: {e}") from None
 
 
 def applying(known: Iterable[KnownDeviation], adapter: Description) -> tuple[KnownDeviation, ...]:
@@ -145,14 +207,13 @@ def _fits(versions: str, adapter: Description) -> bool:
 
 
 def explanations(known: Iterable[KnownDeviation], failure: Failure) -> dict[str, str]:
-    """Give the clauses of a failure that known deviations explain, each with the reason."""
-    entries = list(known)
-    found = {c: next((k.because for k in entries if k.explains(c, failure)), "") for c in failure.clauses}
-    return {clause: reason for clause, reason in found.items() if reason}
+    """Give the clauses of a failure, each with the reason, if it is a known outcome."""
+    found = next((k for k in known if k.is_outcome(failure)), None)
+    return dict.fromkeys(failure.clauses, found.because) if found else {}
 
 
 def reasons(known: Iterable[KnownDeviation]) -> dict[str, str]:
-    """Give the clauses that known deviations break, each with all the reasons."""
+    """Give the clauses that known deviations name, each with all the reasons."""
     entries = list(known)
     clauses = dict.fromkeys(clause for entry in entries for clause in entry.clauses)
     return {c: "; ".join(k.because for k in entries if c in k.clauses) for c in clauses}

@@ -63,9 +63,10 @@ class Tally:
             self._exercise(clause, source, steps)
             self._tested(clause, check)
             self.oracles[clause] = seen.oracle
-        (self.present if seen.failed else self.agreed).update({*seen.exercised(), *seen.blamed})
         self.differed.update(seen.blamed)
-        self.failing += seen.failed
+        if not seen.known:  # a known deviation tells nothing of which clause another failure is about
+            (self.present if seen.failed else self.agreed).update({*seen.exercised(), *seen.blamed})
+            self.failing += seen.failed
         for spent in seen.spent:
             self._spend((spent.kind, spent.op, spent.when), 1, spent.counts, spent.counts)
 

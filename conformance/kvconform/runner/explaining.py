@@ -1,0 +1,73 @@
+"""Explains what an adapter does otherwise by what it is known to do, and judges what lies behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.deviating import Deviating
+from kvconform.runner.verdict import models
+from kvconform.runner.verdict.known import KnownDeviation
+from kvspec.contract import Description
+from kvspec.records.run import Failure
+
+
+@dataclass(frozen=True)
+class Explaining:
+    """The known deviations of an adapter."""
+
+    entries: tuple[KnownDeviation, ...]
+    adapter: Description
+    explained: Callable[[TrialResult, Deviating], bool]
+    """Whether an adapter that deviates in a way answers as was seen, up to the first difference."""
+
+    @cached_property
+    def of_models(self) -> tuple[KnownDeviation, ...]:
+        """The entries that are models."""
+        return tuple(k for k in self.entries if k.is_model)
+
+    @cached_property
+    def all(self) -> Deviating:
+        """All models together: the engine deviates in all these ways."""
+        return models.deviating(self.of_models)
+
+    @cached_property
+    def each(self) -> dict[str, Deviating]:
+        """Each model alone, by its reason."""
+        return {k.because: models.deviating([k]) for k in self.of_models}
+
+    def explain(
+        self, seen: TrialResult, again: Callable[[Deviating], TrialResult], told: Callable[[TrialResult], Failure]
+    ) -> TrialResult:
+        """The trial as known, if what differs is known and nothing else differs behind it; else what is not known.
+
+        `again` judges the trace anew by other oracles; `told` makes the record's entry of a failure.
+        """
+        if not seen.failed or not self.entries or not seen.blamed:
+            return seen
+        if self.of_models and self.explained(seen, self.all):
+            seen.known = dict.fromkeys(seen.blamed, self.reason(seen))
+            ended = len(seen.steps) == len(seen.trace.ops) or seen.verdict != "FAIL"
+            behind = seen if ended else again(self.all)
+            if behind is seen or not behind.failed:
+                seen.later = behind.steps[len(seen.steps) :]
+                return seen
+            behind.behind = next(iter(seen.known.values()))
+            return behind
+        failure = told(seen)
+        outcome = next((k for k in self.entries if k.is_outcome(failure)), None)
+        seen.known = dict.fromkeys(seen.blamed, outcome.because) if outcome else {}
+        return seen
+
+    def reason(self, seen: TrialResult) -> str:
+        """The reason of the model that explains the first difference alone; of those that are needed together."""
+        if len(self.each) == 1:
+            return next(iter(self.each))
+        alone = (why for why, one in self.each.items() if self.explained(seen, one))
+        return next(alone, "") or "; ".join(why for why in self.each if self._needed(why, seen))
+
+    def _needed(self, why: str, seen: TrialResult) -> bool:
+        others = models.deviating(k for k in self.of_models if k.because != why)
+        return not self.explained(seen, others)

@@ -1,0 +1,247 @@
+"""What the engines do otherwise, as classes over the list model: `kvconform.toml` names them. This is code that a
+run with that file executes.
+
+Each says what the engine does where it deviates, and nothing else. Where an engine took or half did something that
+the spec refuses, what its cache holds then is not said: `may` and `Unsaid` (see `kvref.list_model.unsaid`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvref.list_model import ListModel
+from kvref.list_model.bounded import BoundedModel
+from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model.ragged import RaggedModel
+from kvref.list_model.rows import Rows, fit
+from kvref.list_model.sink import SinkModel
+from kvref.list_model.snapshot import SavedTokens
+from kvref.list_model.unsaid import Unsaid, may
+from kvspec.errors import Refused
+from kvspec.geometry import Config
+from kvspec.masks import Logical
+
+GEOMETRY = ("GROW-10", "RING-13", "BOUNDED-11", "SINK-15")
+"""The clauses that refuse rows of another geometry."""
+
+
+class TakesSenselessSizes(ListModel):
+    """A config that must be refused is taken: a window, a length or a step of 0, a batch of none."""
+
+    def open(self, kind: str, config: Config) -> Any:
+        with may("ok"):
+            return super().open(kind, config)
+
+
+class TakesOtherRows(CacheModel):
+    """Rows of another geometry are taken: broadcast, cast, cut, or as they are."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        with may("ok", *GEOMETRY):
+            super().demand_rows(keys, values)
+
+
+class CountsRefusedRows(CacheModel):
+    """An update that raises counts its rows."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        with may("refused", *GEOMETRY, "BOUNDED-2", "BOUNDED-19"):
+            super().demand_rows(keys, values)
+
+
+class HalfWritten(CacheModel):
+    """An update whose values do not fit has written its keys before it raises."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        try:
+            super().demand_rows(keys, values)
+        except Refused as e:
+            if e.clause in GEOMETRY and not _values_fit(self, keys, values):
+                raise Unsaid("refused ok") from None
+            raise
+
+
+def _values_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
+    config = cache.config
+    return fit(keys._replace(shape=(*values.shape[:3], config.k_dim)), values, config, *keys.shape[:3])
+
+
+class TrimsNegative(CacheModel):
+    """Trimming a negative number lengthens a cache that can be trimmed."""
+
+    def can_rewind(self, to: int) -> bool:
+        return True if self._lengthened(to) else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        with may("ok" if self._lengthened(to) else "refused"):
+            super().rewind(to)
+
+    def _lengthened(self, to: int) -> bool:
+        full = self.config.window if self.config.window is not None else to
+        return to > self.offset and (self.kind == "growing" or self.offset < full)
+
+
+class KeptRowsHidden(SinkModel):
+    """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
+
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        sees = super().mask(logical)
+        n, size = self.queries or 0, self.config.window or 0
+        if n < 2:
+            return sees
+        first = self.offset - n
+        recent = max(0, min(size - 1, first) - self.sinks)
+        columns = self.tokens[: min(first, self.sinks)] + self.tokens[first - recent :]
+        old = len(columns) - n
+        shown = [dict.fromkeys(columns[max(0, old + i + 1 - size) : old + i + 1], 0.0) for i in range(n)]
+        return [[list(shown) for _ in heads] for heads in sees]
+
+
+class TrimmedRowsComeBack(CacheModel):
+    """mlx-lm's ConcatenateKVCache: the next update joins its rows to all that there were, trimmed ones too."""
+
+    joined: Sequence[int] = ()
+
+    def take(self, serials: list[int]) -> None:
+        if serials:
+            self.tokens = list(self.joined)
+        super().take(serials)
+        self.joined = list(self.tokens)
+
+
+class WindowOfOne(CacheModel):
+    """transformers: with a window of one a layer never drops a row, and masks are too narrow for several."""
+
+    def take(self, serials: list[int]) -> None:
+        if self.config.window == 1 and len(serials) > 1 and self.offset:
+            raise Unsaid
+        super().take(serials)
+
+    def visible(self, position: int) -> range:
+        return range(position + 1) if self.config.window == 1 and self.queries == 1 else super().visible(position)
+
+    def _kept(self, held: list[int]) -> list[int]:
+        return held if self.config.window == 1 else super()._kept(held)
+
+
+class CropsNothing(CacheModel):
+    """transformers: cropping a layer that never had a row raises."""
+
+    begun = False
+
+    def take(self, serials: list[int]) -> None:
+        super().take(serials)
+        self.begun = True
+
+    def can_rewind(self, to: int) -> bool:
+        return super().can_rewind(to) and self.begun
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        if not self.begun:
+            raise Unsaid("error", kept=True)
+
+
+class WritesByPosition(CacheModel):
+    """litgpt: a chunk is written into its slots before its first queries have seen what was there, and each query
+    sees the slots up to its own position."""
+
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        sees, size = super().mask(logical), self.config.window or 0
+        slots = {p % size: token for p, token in enumerate(self.tokens)} if size else {}
+        first = self.offset - (self.queries or 0)
+        shown = [{t: 0.0 for s, t in slots.items() if s <= first + i} for i in range(self.queries or 0)]
+        return [[list(shown) for _ in heads] for heads in sees]
+
+
+class ChunkWritesOver(CacheModel):
+    """executorch: a ring of 2 W slots takes 2 W rows at once, over rows that its first queries need."""
+
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        sees = super().mask(logical)
+        there = set(self.tokens[max(0, self.offset - 2 * (self.config.window or 0)) :])
+        return [[[{s: x for s, x in q.items() if s in there} for q in qs] for qs in heads] for heads in sees]
+
+
+class TakesMoreThanItHolds(BoundedModel):
+    """flax: past its length the newest row takes the place of the last one."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        with may("ok", "BOUNDED-2"):
+            super().demand_rows(keys, values)
+
+
+class QuietsNaN(BoundedModel):
+    """flax: a signalling NaN in bfloat16 comes back as a quiet one, on a CPU."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        if keys.fill == "bits" and self.config.dtype == "bf16":
+            raise Unsaid
+
+
+class StaysAsLong(CacheModel):
+    """llama.cpp: a state put back stays as long as it was, if a longer one is asked for."""
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        super().restore(snapshot, to if snapshot is None else min(to, snapshot.stop))
+
+
+class ChecksNothing(RaggedModel):
+    """mlx-lm's BatchKVCache: other rows, lengths, numbers of sequences and caches are taken, or raise midway."""
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        with may("ok refused"):
+            super().feed(keys, values, lengths)
+
+    def extend(self, other: Any) -> None:
+        with may("ok refused"):
+            super().extend(other)
+
+    def join(self, others: Sequence[Any]) -> None:
+        with may("ok refused"):
+            super().join(others)
+
+
+class FiltersAnything(RaggedModel):
+    """mlx-lm's BatchKVCache: a number of a sequence that there is not is taken, or reads out of bounds."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        with may("ok refused crash"):
+            super().filter(order)
+
+    def extract(self, sequence: int, into: Any) -> None:
+        with may("ok refused crash"):
+            super().extract(sequence, into)
+
+
+class TrimsBeyond(RaggedModel):
+    """mlx-lm's BatchKVCache: more rows are trimmed than the shortest sequence has."""
+
+    def trim(self, counts: Sequence[int]) -> None:
+        with may("ok"):
+            super().trim(counts)
+
+
+class ExtractsNothing(RaggedModel):
+    """mlx-lm's BatchKVCache: a batch that never had a block cannot give a sequence out."""
+
+    fed = False
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        super().feed(keys, values, lengths)
+        self.fed = True
+
+    def extend(self, other: Any) -> None:
+        super().extend(other)
+        self.fed = self.fed or getattr(other, "fed", False)
+
+    def join(self, others: Sequence[Any]) -> None:
+        super().join(others)
+        self.fed = any(other.tokens for other in others)
+
+    def extract(self, sequence: int, into: Any) -> None:
+        if not self.fed and sequence in range(len(self.all)):
+            raise Unsaid("error", kept=True)
+        super().extract(sequence, into)
