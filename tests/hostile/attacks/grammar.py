@@ -1,0 +1,255 @@
+"""The attacks: combinations of a base, a method, a trigger and an effect, chosen so that each sort is covered.
+
+What is not an attack is left out by rule, before anything is tried: see `equivalent`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from hostile.attacks.bases import Base, bases
+from hostile.attacks.effects import ROWS, Effect, effects
+from hostile.attacks.triggers import Trigger, triggers
+from hostile.attacks.wrapper import Attacked, Where
+
+SEED = 29
+
+CHAPTER_OF = {
+    "attend": "attention",
+    "attend_batch": "attention",
+    "mask": "mask",
+    "snapshot": "snapshot",
+    "restore": "snapshot",
+    "rotate": "rope",
+    "meter": "residency",
+    "plan": "mem",
+    "held": "mem",
+    **dict.fromkeys(("step", "scatter", "rollback_sequence", "reset_batch", "replay"), "batch"),
+}
+"""The chapter of a method that is not of its kind."""
+
+
+class Attack(NamedTuple):
+    """A wrong cache: a right one, and what is wrong with it."""
+
+    base: Base
+    where: Where
+    trigger: Trigger
+    effect: Effect
+
+    @property
+    def id(self) -> str:
+        """What it is, in words."""
+        place = f"{self.where.kind} {self.where.method}" if self.where.kind != self.base.kind else self.where.method
+        return f"{self.base.name}: {place}: {self.trigger.id}: {self.effect.id}"
+
+    @property
+    def chapter(self) -> str:
+        """The chapter that it is about."""
+        if self.where.kind == "round":
+            return "draft"
+        if self.where.kind == "work":
+            return "batch"
+        if self.where.method == "read_sequence" and self.where.kind == "store":
+            return "batch"
+        return CHAPTER_OF.get(self.where.method, self.base.kind)
+
+    def adapter(self) -> Attacked:
+        """The wrong cache as an adapter."""
+        return Attacked(self.base.make(), self.where, self.trigger.when, self.effect.make(self.trigger.place))
+
+
+METHODS: dict[str, tuple[str, ...]] = {
+    "growing": ("append", "rewind", "free", "read", "can_rewind", "lengths"),
+    "ring": ("append", "rewind", "free", "read", "can_rewind"),
+    "bounded": ("append", "rewind", "free", "read", "can_rewind"),
+    "sink": ("append", "rewind", "free", "read", "positions"),
+    "store": ("append", "rollback", "set_length", "load", "reset", "zero", "read", "lengths"),
+    "page": ("append", "fork", "truncate", "drop", "read_sequence", "free_pages", "sequences"),
+    "ragged": ("feed", "trim", "filter", "reorder", "history", "read_sequence", "mask"),
+    "bucket": ("prefill", "decode", "block", "cut", "sync", "encode", "cross", "read", "past"),
+    "copy": ("copy",),
+    "mask": ("mask",),
+    "snapshot": ("snapshot", "restore"),
+    "attention": ("attend",),
+    "mem": ("plan", "held"),
+    "batch": ("step", "scatter", "rollback_sequence", "reset_batch", "read_sequence"),
+}
+"""The methods that attacks are on, by the chapters that a base claims."""
+
+
+def methods(base: Base, claimed: dict[str, Any]) -> list[Where]:
+    """Those of a base."""
+    found = [Where(base.kind, m) for chapter in claimed for m in METHODS.get(chapter, ()) if chapter in own(base)]
+    found = [where for where in found if where != Where("bucket", "attend")]
+    if "attention" in claimed and "batch" in claimed:
+        found.append(Where("store", "attend_batch"))
+    if "batch" in claimed:
+        found.append(Where("work", "replay"))
+    if "draft" in claimed:
+        found += [Where("round", m) for m in ("draft", "commit", "read", "mask", "offset")]
+    if "rope" in claimed:
+        found.append(Where("adapter", "rotate"))
+    if "residency" in claimed:
+        found.append(Where("adapter", "meter"))
+    return list(dict.fromkeys(found))
+
+
+def own(base: Base) -> set[str]:
+    """The chapters whose methods a base's caches have: its kind, and what goes with it."""
+    return {base.kind, *METHODS} - ({"growing", "ring", "bounded", "sink", "store", "page", "ragged"} - {base.kind})
+
+
+EMPTYING = ("free", "reset", "zero", "batch", "admit")
+"""Operations after which there are no rows."""
+
+SAME = (
+    "the last row is the one before",
+    "the last row is the first",
+    "the last row is stale",
+    "all rows one place on",
+)
+SAME += ("the last two rows change places",)
+"""Changes that move rows."""
+
+
+def equivalent(where: Where, trigger: Trigger, effect: Effect, visible: bool) -> str:
+    """Why a combination is no attack; empty if it is one. A wrong cache that is not wrong in anything that a query
+    can need, or that no trace can tell from a right one, is none."""
+    name = effect.id.rpartition(" (")[0]
+    moves, told = name in SAME, effect.id.endswith("(told)")
+    if trigger.id.startswith("equal") and (moves or name.startswith("the last sequence")):
+        return "equal rows that change places are the same rows"
+    if trigger.id == "keys of the step before" and moves:
+        return "a row that is replaced by its equal is the same row"
+    if trigger.id in ("keys of zeros", "a NaN", "an infinity") and effect.sort in ("scale", "wrong row"):
+        return "twice zero is zero, twice infinity is infinity, and a NaN stays one"
+    if trigger.sort == "content" and effect.id in (
+        "nothing is done",
+        "taken though refused",
+        "changed though refused",
+    ):
+        return "rows that are refused are mostly of another geometry, whatever they hold"
+    if told and trigger.id.removeprefix("right after ") in EMPTYING:
+        return "an empty cache has no rows to tell"
+    if where.method == "meter" and not trigger.id.startswith("call"):
+        return "a meter belongs to no cache"
+    if where.method in ("mask", "history") and trigger.id.startswith("right after"):
+        return "it is asked for only right after the rows that it is about"
+    if effect.id == "nothing is done" and {where.method, trigger.id.removeprefix("right after ")} <= set(EMPTYING):
+        return "what is empty stays so"
+    if trigger.sort == "place" and name not in ROWS:
+        return "only rows have places"
+    if where.method in ("decode", "step", "replay", "attend_batch") and moves and "stale" not in name:
+        return "there is one row, which cannot change places"
+    if (
+        trigger.id.startswith("call")
+        and effect.sort in ("lost refusal", "changed though refused")
+        and trigger.id != "call 3"
+    ):
+        return "the call of a number is seldom one that is refused"
+    if trigger.id in ("nobody looked since",) and (
+        told or where.method in ("lengths", "sequences", "past", "read")
+    ):
+        return "what is told is looked at"
+    if (
+        visible
+        and where.method in ("held", "plan", "free_pages", "restore")
+        and trigger.sort in ("size", "two sizes")
+    ):
+        return "a cache that grows as it likes says what it likes"
+    return ""
+
+
+NEEDS = {
+    **dict.fromkeys(("snapshot", "restore", "restored and rewound"), "snapshot"),
+    **dict.fromkeys(("draft", "commit", "abandon", "drafts were kept", "drafts were dropped"), "draft"),
+    **dict.fromkeys(("attend", "queries were answered", "several splits", "a softcap"), "attention"),
+    **dict.fromkeys(("scatter", "step", "batch", "a batch is there", "loaded after a batch"), "batch"),
+    "a snapshot is alive": "snapshot",
+    "something is captured": "batch",
+    "rotated in attention": "rope",
+}
+"""The chapters whose operations a trigger is about."""
+
+
+def needs(trigger: Trigger) -> tuple[str, ...]:
+    """The chapter beside a kind that a trigger is about, if there is one."""
+    found = NEEDS.get(trigger.id.removeprefix("right after "))
+    return (found,) if found else ()
+
+
+def possible() -> Iterator[Attack]:
+    """All combinations that are attacks."""
+    for base in bases():
+        claimed = base.make().describe()["chapters"]
+        visible = "visible" in str(claimed[base.kind])
+        met = [t for t in triggers() if set(needs(t)) <= set(claimed)]
+        for where in methods(base, claimed):
+            suiting = [e for e in effects() if e.suits(where)]
+            for trigger in (t for t in met if t.suits(where)):
+                for effect in suiting:
+                    if not equivalent(where, trigger, effect, visible):
+                        yield Attack(base, where, trigger, effect)
+
+
+def features(attack: Attack) -> list[Any]:
+    """What a choice should have of each: chapters, methods, sorts and bases, and pairs of them."""
+    trigger, effect, chapter = attack.trigger, attack.effect.sort, attack.chapter
+    return [
+        *((chapter, trigger.sort), (chapter, effect), (trigger.sort, effect)),
+        *(attack.where, trigger.id, attack.effect.id, attack.base.name, (chapter, attack.base.name)),
+    ]
+
+
+RARE = "residency"
+"""The chapter of too few combinations to be met by chance."""
+
+
+def chosen(most: int, seed: int = SEED) -> list[Attack]:
+    """Some of them: each time the one, of a few at random, that has most of what the others lack."""
+    random, left, seen, made = Random(seed), list(possible()), Counter[Any](), list[Attack]()
+    made += [a for a in left if a.chapter == RARE and a.base.name in ("Transposed growing", "reference growing")][
+        :4
+    ]
+    while len(made) < most:
+        best = max(random.sample(left, 60), key=lambda a: sum(1 / (1 + 3 * seen[f]) for f in features(a)))
+        seen.update(features(best))
+        left.remove(best)
+        made.append(best)
+    return made
+
+
+FILE = Path(__file__).with_name("attacks.toml")
+"""The attacks, in words, each with a trace on which it answers otherwise than its base."""
+
+
+@cache
+def witnesses() -> dict[str, str]:
+    """The trace that shows each attack, by its words."""
+    return dict(tomllib.loads(FILE.read_text(encoding="utf-8")))
+
+
+@cache
+def attacks() -> dict[str, Attack]:
+    """The attacks of the file, by their words."""
+    return {id_: named(id_) for id_ in witnesses()}
+
+
+def named(id_: str) -> Attack:
+    """The attack of these words. Raises KeyError where a word is unknown."""
+    base_, place, trigger, effect = id_.split(": ")
+    base = _named()[0][base_]
+    kind, _, method = place.rpartition(" ")
+    return Attack(base, Where(kind or base.kind, method), _named()[1][trigger], _named()[2][effect])
+
+
+@cache
+def _named() -> tuple[dict[str, Base], dict[str, Trigger], dict[str, Effect]]:
+    return {b.name: b for b in bases()}, {t.id: t for t in triggers()}, {e.id: e for e in effects()}
