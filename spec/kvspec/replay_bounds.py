@@ -100,7 +100,7 @@ class Budget:
         if now > MOST_SEQUENCES:
             raise BadInput(f"{where}: the cache may have {now} sequences; a trace has at most {MOST_SEQUENCES}")
         self.sequences[name] = now
-        self.bytes += now * self.positions * config.row_bytes
+        self.bytes += now * self.positions * config.changed(batch=1).row_bytes
         self._within(where)
 
     def share(self, config: Config, n: int, where: str) -> None:

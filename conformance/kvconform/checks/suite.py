@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
 
-from kvconform.checks import covers, dialects, examples, exploration, honesty, large, laws, moved_examples, system
+from kvconform.checks import (
+    covers,
+    dialects,
+    examples,
+    exploration,
+    geometry,
+    honesty,
+    large,
+    laws,
+    moved_examples,
+    system,
+)
 from kvconform.checks.check import Check
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description
@@ -21,7 +32,7 @@ def suite() -> Mapping[str, Check]:
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
     chapter follows another. The spec begins with the basic ones: what breaks there breaks many others too.
     """
-    sources = moved_examples, dialects, covers, laws, exploration, large
+    sources = moved_examples, dialects, geometry, covers, laws, exploration, large
     first = sorted(examples.checks(), key=_place)
     rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_place)
     return {check.id: check for check in (*first, *honesty.checks(), *rest, *system.checks())}

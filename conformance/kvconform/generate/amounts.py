@@ -5,9 +5,9 @@ from __future__ import annotations
 TRACES, SEED = 60, 0
 """Traces that each exploration draws, and the seed of all drawing, by default."""
 
-BLIND, ALIKE, INPUTS = 2, 3, 4
-"""One explored trace in this many is judged again unobserved, one in this many with rows that are alike, and one in
-this many with its inputs in other forms."""
+BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 4
+"""One explored trace in this many is judged again unobserved, one in this many with rows that are alike, one in
+this many with its inputs in other forms, and one in this many at the geometry of a released model."""
 
 MOST_VISIBLE = 8193
 """The largest boundary that is judged at level visible: the list model goes from row to row."""

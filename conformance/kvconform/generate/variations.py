@@ -1,5 +1,5 @@
-"""Other forms of a trace that was drawn: performed while nobody looks, with rows that are alike, and with inputs in
-other forms."""
+"""Other forms of a trace that was drawn: performed while nobody looks, with rows that are alike, with inputs in
+other forms, and at the geometry of a released model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import count
 from random import Random
 from zlib import crc32
 
-from kvconform.generate.amounts import ALIKE, BLIND, INPUTS
+from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.real_geometry import GEOMETRIES, at, beyond
 from kvspec.chapters.arguments import ALIKE as ALIKE_FILLS
 from kvspec.contract import Description
 from kvspec.input_forms import INPUTS as FORMS
@@ -78,6 +79,11 @@ def _in_form(op: Operation, number: Iterator[int]) -> Operation:
     return {**op, "input": other[next(number) % len(other)]} if "input" in ARGUMENTS[op["op"]] else op
 
 
+def geometry(trace: Trace) -> Trace:
+    """The same trace at the geometry of one of several models; as it was where that would cost too much."""
+    return at(trace, GEOMETRIES[len(trace.ops) % len(GEOMETRIES)]) or trace
+
+
 @dataclass(frozen=True)
 class Variation:
     """A form that traces are judged in beside the one that they were drawn in."""
@@ -103,6 +109,11 @@ def _always(trace: Trace, adapter: Description) -> bool:
     return True
 
 
+def _beyond(trace: Trace, adapter: Description) -> bool:
+    """Where the geometry would cost too much, the trace is as it was."""
+    return bool(beyond(trace.config))
+
+
 def _in_other_forms(trace: Trace, adapter: Description) -> bool:
     """Forms that the adapter does not take were left out when the trace was fitted to it."""
     return any("input" in part for op in trace.ops for part in parts_of(op))
@@ -112,5 +123,6 @@ VARIATIONS = (
     Variation("blind", blind, BLIND, _always),
     Variation("alike", alike, ALIKE, _always),
     Variation("inputs", inputs, INPUTS, _in_other_forms),
+    Variation("geometry", geometry, GEOMETRY, _beyond),
 )
 """The forms."""

@@ -52,7 +52,7 @@ made it up for its engine."""
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
-SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "inputs", "large", "log")
+SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "inputs", "geometry", "large", "log")
 """Where traces come from."""
 
 Number = int | None | UnsetType
@@ -213,7 +213,9 @@ class Coverage(Part):
     pairs: dict[str, Count]
     """Pairs of consecutive operations, "append rewind", and how often."""
     sizes: dict[str, list[int]] = field(default_factory=dict)
-    """The boundaries of each size that large traces met."""
+    """The boundaries of each size that large traces met, and traces at real geometry."""
+    unmet: dict[str, list[int]] = field(default_factory=dict)
+    """The boundaries of each size that no trace at real geometry met, because claims or limits shut them out."""
 
 
 class Residency(Part):

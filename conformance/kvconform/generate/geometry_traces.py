@@ -1,0 +1,97 @@
+"""Every operation of every kind of cache at the geometries of released models: the fewest worked examples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from kvconform.generate.other_kinds import moved
+from kvconform.generate.real_geometry import Geometry, Met, at, beyond
+from kvconform.generate.variations import blind
+from kvspec.operations.table import OF_KIND, OPEN, RUN, argument, cache_of, parts_of
+from kvspec.reading.clauses import index
+from kvspec.reading.examples import Example
+from kvspec.trace import Trace, opening
+
+Operations = frozenset[str]
+
+OWN = {"kv_heads", "k_dim", "v_dim"}
+"""Arguments of an operation that has a geometry of its own."""
+
+SOME = 32
+"""Rows of a page, or of a store's layer, in traces that were moved from another kind."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A trace, and the operations that caches of a kind do in it."""
+
+    trace: Trace
+    operations: Operations
+
+    def worth(self, wanted: Collection[str]) -> float:
+        """How much it shows of what is wanted, for its length."""
+        return len(self.operations & set(wanted)) / (2 + len(self.trace.ops))
+
+
+@cache
+def traces(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
+    """Give traces in which caches of a kind do each of their operations at a geometry; one is observed only at its
+    end."""
+    wanted = set(OF_KIND[kind]) - {RUN.name}
+    shown = [_Shown(moved, each.operations) for each in _candidates(kind) if (moved := at(each.trace, geometry))]
+    chosen = list[Trace]()
+    while best := max(shown, key=lambda each: each.worth(wanted), default=None):
+        if not best.worth(wanted):
+            break
+        chosen.append(best.trace)
+        wanted -= best.operations
+    return (*chosen, blind(max(chosen, key=lambda trace: len(trace.ops))))
+
+
+def met(traces: Iterable[Trace], kind: str) -> Met:
+    """Give the boundaries of geometry that caches of a kind lie beyond in these traces."""
+    return frozenset().union(*(found for trace in traces for each, found in caches(trace) if each == kind))
+
+
+def caches(trace: Trace) -> Iterator[tuple[str, Met]]:
+    """Give the kind of each cache of a trace, and the boundaries that it lies beyond."""
+    batches = max((part.get("m", 0) for op in trace.ops for part in parts_of(op)), default=0)
+    opens = (opening(trace, op) for op in trace.ops if op["op"] == OPEN.name)
+    yield from ((kind, beyond(config, batches)) for kind, config in ((trace.kind, trace.config), *opens))
+
+
+@cache
+def _candidates(kind: str) -> tuple[_Shown, ...]:
+    """Worked examples on caches of a kind; for operations that none of them shows, those of other kinds, moved."""
+    own = [_Shown(e.trace, found) for e in _examples() if (found := _operations(e, kind))]
+    lacks = set(OF_KIND[kind]).difference(*(each.operations for each in own))
+    beside = _Shown(replace(own[0].trace, ops=({"op": OPEN.name, "cache": "B"},)), frozenset({OPEN.name}))
+    return (*own, *(each for each in (*_others(kind), beside) if each.operations & lacks))
+
+
+def _examples() -> Iterator[Example]:
+    return (example for clause in index().values() for example in clause.examples)
+
+
+def _others(kind: str) -> Iterator[_Shown]:
+    for example in _examples():
+        if example.trace.kind != kind and (trace := moved(example.trace, kind)):
+            few = {name: SOME for name in ("max_len", "page_size") if getattr(trace.config, name)}
+            trace = replace(trace, config=trace.config.changed(**few))
+            yield _Shown(trace, _operations(example, example.trace.kind))
+
+
+def _operations(example: Example, kind: str) -> Operations:
+    """Give the operations that caches of a kind do in an example, without those that are refused, and those that
+    name a geometry of their own."""
+    kinds, found = {"A": example.trace.kind}, set[str]()
+    for op, row in zip(example.trace.ops, example.rows, strict=True):
+        if op["op"] == OPEN.name:
+            kinds[cache_of(op)] = argument(op, "kind") or example.trace.kind
+        said = str([*row.said.values()])
+        if row.said and "refused" not in said and "unsupported" not in said:
+            parts = (part for part in parts_of(op) if not OWN & set(part))
+            found |= {part["op"] for part in parts if kinds.get(cache_of(part)) == kind}
+    return frozenset(found)

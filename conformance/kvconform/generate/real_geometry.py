@@ -1,0 +1,189 @@
+"""The same trace at the geometry of a released model: as wide, with as many heads, sequences and layers.
+
+Kernels change what they do at such sizes: another tile, another grid, one more wave. What was done to the last
+layer, or to the last sequence of a store's batch, is done to the last one again. Each sequence of a padded batch
+becomes several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kvspec.contract import Description
+from kvspec.geometry import SIZES as FIELDS
+from kvspec.geometry import Config, valid
+from kvspec.operations.table import OPEN, RUN, Operation, argument, cache_of, listed, numbers_in, parts_of
+from kvspec.registry import named_abilities
+from kvspec.trace import Trace, opening, replayable
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Sizes of a cache. `batch` holds where it has several sequences, `layers` where it has several layers."""
+
+    name: str
+    kv_heads: int
+    k_dim: int
+    v_dim: int
+    batch: int
+    layers: int
+
+
+GEOMETRIES = (
+    Geometry("latent", 1, 576, 512, 17, 2),
+    Geometry("many heads", 40, 64, 72, 1, 2),
+    Geometry("wide heads", 9, 256, 192, 4, 2),
+    Geometry("many layers", 5, 24, 20, 1, 35),
+)
+"""Latent rows as of DeepSeek, heads as of Llama 13B, wide heads as of Gemma, and the layers of a large model. Each lies
+beyond several boundaries at once."""
+
+BOUNDARIES = {
+    "kv_heads": (5, 9, 33),
+    "k_dim": (17, 64, 128, 256),
+    "v_dim": (17, 64, 128, 256),
+    "batch": (4, 9, 17),
+    "layers": (9, 33),
+}
+"""Classes of geometry: sizes from which on a kernel may do something else."""
+
+ROWS = {"kv_heads": 1, "k_dim": 2, "v_dim": 2}
+SIZES = ROWS | {"batch": 1, "layers": 1}
+"""The fields that a geometry gives, and how far they move away from a size that an operation names."""
+
+MOST_HEADS, MOST_SEQUENCES = 64, 32
+"""The most query heads of an operation, and the sequences that every store's batch may have."""
+
+
+Met = frozenset[tuple[str, int]]
+"""Boundaries that a cache lies beyond, each with the name of its size."""
+
+
+def beyond(config: Config, sequences: int = 0) -> Met:
+    """Give the boundaries that a cache of this config lies beyond; `sequences`: those of a store's batch."""
+    sizes = {name: getattr(config, name) or 0 for name in BOUNDARIES}
+    sizes["batch"] = max(sizes["batch"], sequences)
+    return frozenset((name, least) for name, each in BOUNDARIES.items() for least in each if sizes[name] >= least)
+
+
+def within(geometry: Geometry, adapter: Description) -> Geometry:
+    """Give the geometry with no more heads and sequences than an adapter takes; its widths are fitted later."""
+    heads = min(geometry.kv_heads, adapter.most_heads or geometry.kv_heads)
+    return replace(geometry, kv_heads=heads, batch=min(geometry.batch, adapter.largest_batch or geometry.batch))
+
+
+def at(trace: Trace, geometry: Geometry) -> Trace | None:
+    """Give the trace at a geometry; None where no cache opens, or the replay would cost too much."""
+    if not valid(trace.config):
+        return None
+    moved = _Moved(trace, _unlike(trace, geometry)).trace()
+    return moved if replayable(moved) else None
+
+
+def _unlike(trace: Trace, geometry: Geometry) -> Geometry:
+    """Change sizes that operations name, so that rows that do not fit still do not fit."""
+    parts = [part for op in trace.ops for part in parts_of(op)]
+    for name, by in SIZES.items():
+        named = {part.get(name) for part in parts}
+        while getattr(geometry, name) in named:
+            geometry = replace(geometry, **{name: getattr(geometry, name) + by})
+    return geometry
+
+
+@dataclass
+class _Cache:
+    """A cache of the trace: as it was, and as it is now."""
+
+    was: Config
+    now: Config
+    copies: int
+    """Sequences that each sequence of a padded batch became."""
+    sequences: tuple[int, int] = (0, 0)
+    """Sequences of a store's batch, as there were and as there are."""
+
+
+class _Moved:
+    """A trace on its way to a geometry."""
+
+    def __init__(self, trace: Trace, geometry: Geometry) -> None:
+        self._was, self._geometry = trace, geometry
+        self._caches = {"A": self._cache(trace.kind, trace.config)}
+
+    def trace(self) -> Trace:
+        """Give the trace at the geometry."""
+        config = self._caches["A"].now
+        return Trace(self._was.kind, config, tuple(map(self._operation, self._was.ops)))
+
+    def _cache(self, kind: str, config: Config) -> _Cache:
+        fields, copies = {name: getattr(self._geometry, name) for name in ROWS}, 1
+        if config.layers is not None:
+            fields["layers"] = self._geometry.layers
+        if config.padding is not None:
+            copies = -(-self._geometry.batch // config.batch)
+            fields["batch"] = config.batch * copies
+        elif config.bounds is not None or any(each.config == "batch" for each in named_abilities(kind)):
+            fields["batch"] = self._geometry.batch
+        return _Cache(config, config.changed(**fields), copies)
+
+    def _operation(self, op: Operation) -> Operation:
+        if op["op"] == RUN.name:
+            return {**op, "ops": list(map(self._operation, op["ops"]))}
+        if op["op"] == OPEN.name:
+            return self._opened(op)
+        cache = self._caches.get(cache_of(op))
+        if cache is None:
+            return op
+        moved = op | _heads(op, cache) | _last(op, cache) | _several(op, cache)
+        return moved | self._noted(op, cache)
+
+    def _noted(self, op: Operation, cache: _Cache) -> Operation:
+        """Note what an operation makes of a cache; give the sequences of a store's batch."""
+        if op["op"] == "init":
+            said = {name: op[name] for name in FIELDS if op.get(name) is not None}
+            cache.was, cache.now = cache.was.changed(**said), cache.now.changed(**said)
+        if "others" in op:
+            cache.copies = 1
+        if "m" in op and op.get("most") is None and 1 <= op["m"] <= MOST_SEQUENCES:
+            cache.sequences = op["m"], min(MOST_SEQUENCES, op["m"] + self._geometry.batch - 1)
+            return {"m": cache.sequences[1]}
+        return {}
+
+    def _opened(self, op: Operation) -> Operation:
+        """A cache of another kind says how many layers and sequences it has; rows that it says itself stay."""
+        kind, config = opening(self._was, op)
+        if not valid(config):
+            return op
+        cache = self._caches[cache_of(op)] = self._cache(kind, config)
+        said = {name: op[name] for name in FIELDS if op.get(name) is not None}
+        counts = ("batch",) if config.padding is not None else ("layers",) if argument(op, "kind") else ()
+        said |= {name: getattr(cache.now, name) for name in counts if name in said}
+        cache.now = cache.now.changed(**said)
+        return op | said
+
+
+def _heads(op: Operation, cache: _Cache) -> Operation:
+    """As many query heads for each head as before, if there may be so many."""
+    each, rest = divmod(op.get("heads") or 0, cache.was.kv_heads)
+    fits = each and not rest and each * cache.now.kv_heads <= MOST_HEADS
+    return {"heads": (each if fits else 1) * cache.now.kv_heads} if each and not rest else {}
+
+
+def _last(op: Operation, cache: _Cache) -> Operation:
+    """Layers, and sequences of a store's batch, counted from the last one."""
+    layers = cache.was.layers or 0, cache.now.layers or 0
+    counts = {"layer": layers, "sequence": cache.sequences}
+    named = ((name, op[name], *counts[name]) for name in counts if op.get(name) is not None)
+    return {name: x if x < was - 1 else x + now - was for name, x, was, now in named}
+
+
+def _several(op: Operation, cache: _Cache) -> Operation:
+    """Lists of a padded batch, with an entry for each of the sequences that a sequence became."""
+    copies, changed = range(cache.copies), dict[str, Any]()
+    for name in {"lengths", "counts"} & set(op):
+        changed[name] = listed(n for n in numbers_in(op[name]) for _ in copies)
+    if "order" in op:
+        changed["order"] = listed(n * len(copies) + i for n in numbers_in(op["order"]) for i in copies)
+    if cache.was.padding is not None and op.get("sequence") is not None:
+        changed["sequence"] = op["sequence"] * len(copies)
+    return changed
