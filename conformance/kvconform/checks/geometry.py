@@ -10,7 +10,6 @@ from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met, traces
 from kvconform.generate.real_geometry import GEOMETRIES, within
 from kvconform.runner.under_test import AdapterUnderTest
-from kvconform.runner.verdict.tally import empty_coverage
 from kvspec.registry import KINDS
 
 
@@ -21,13 +20,16 @@ def checks() -> Iterator[Check]:
 
 
 def _judge(under_test: AdapterUnderTest, kind: str) -> None:
-    """Judge its traces, and note which boundaries they met, and which the adapter's claims and limits shut out."""
-    covered = under_test.tally.coverage.setdefault(f"geometry {kind}", empty_coverage())
+    """Judge its traces; note which boundaries they met, and which the adapter's claims and limits shut out."""
+    wanted, found = set[tuple[str, int]](), set[tuple[str, int]]()
     for geometry in GEOMETRIES:
-        given = traces(kind, geometry)
         judged = list(fitted(traces(kind, within(geometry, under_test.adapter)), under_test.adapter))
         under_test.judge_all(judged, "geometry", kind)
-        wanted, found = (met(each, kind) for each in (given, judged))
-        for size, least in sorted(wanted):
-            covered.sizes.setdefault(size, []).extend([least] if (size, least) in found else [])
-            covered.unmet.setdefault(size, []).extend([] if (size, least) in found else [least])
+        wanted |= met(traces(kind, geometry), kind)
+        found |= met(judged, kind)
+    sizes = under_test.tally.coverage[f"geometry {kind}"].sizes
+    for size, least in sorted(wanted):
+        if (size, least) in found:
+            sizes.setdefault(size, []).append(least)
+        else:
+            under_test.tally.shuts_out(f"{kind}/geometry/{size}-{least}", f"takes no {size} of {least} or more")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import Geometry, Met, at, beyond
 from kvconform.generate.variations import blind
@@ -68,19 +69,22 @@ def _candidates(kind: str) -> tuple[_Shown, ...]:
     own = [_Shown(e.trace, found) for e in _examples() if (found := _operations(e, kind))]
     lacks = set(OF_KIND[kind]).difference(*(each.operations for each in own))
     beside = _Shown(replace(own[0].trace, ops=({"op": OPEN.name, "cache": "B"},)), frozenset({OPEN.name}))
-    return (*own, *(each for each in (*_others(kind), beside) if each.operations & lacks))
+    return (*own, *(each for each in (*_others(kind, lacks), beside) if each.operations & lacks))
 
 
 def _examples() -> Iterator[Example]:
     return (example for clause in index().values() for example in clause.examples)
 
 
-def _others(kind: str) -> Iterator[_Shown]:
+def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
     for example in _examples():
-        if example.trace.kind != kind and (trace := moved(example.trace, kind)):
+        shows = _operations(example, example.trace.kind).intersection(lacks)
+        if shows and example.trace.kind != kind and (trace := moved(example.trace, kind)):
             few = {name: SOME for name in ("max_len", "page_size") if getattr(trace.config, name)}
             trace = replace(trace, config=trace.config.changed(**few))
-            yield _Shown(trace, _operations(example, example.trace.kind))
+            steps = walk(trace, trace.ops).steps  # another kind may refuse what this one took
+            done = (op["op"] for op, step in zip(trace.ops, steps, strict=True) if step.result == "ok")
+            yield _Shown(trace, frozenset(done))
 
 
 def _operations(example: Example, kind: str) -> Operations:

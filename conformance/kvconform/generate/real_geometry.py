@@ -36,7 +36,7 @@ GEOMETRIES = (
     Geometry("wide heads", 9, 256, 192, 4, 2),
     Geometry("many layers", 5, 24, 20, 1, 35),
 )
-"""Latent rows as of DeepSeek, heads as of Llama 13B, wide heads as of Gemma, and the layers of a large model. Each lies
+"""Latent rows as of DeepSeek, heads as of Llama 13B, wide heads as of Gemma, layers as of a large model. Each lies
 beyond several boundaries at once."""
 
 BOUNDARIES = {
@@ -145,7 +145,7 @@ class _Moved:
         if "others" in op:
             cache.copies = 1
         if "m" in op and op.get("most") is None and 1 <= op["m"] <= MOST_SEQUENCES:
-            cache.sequences = op["m"], min(MOST_SEQUENCES, op["m"] + self._geometry.batch - 1)
+            cache.sequences = op["m"], max(op["m"], self._geometry.batch)
             return {"m": cache.sequences[1]}
         return {}
 

@@ -10,13 +10,16 @@ from itertools import chain
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, suits
+from kvconform.generate.geometry_traces import traces
 from kvconform.generate.large import sizes, too_large
+from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
+from kvspec.registry import KINDS
 from kvspec.trace import Trace
 
 
@@ -66,6 +69,13 @@ def in_form(name: str, chapter: str) -> tuple[Item, ...]:
 
 
 @cache
+def at_geometry(chapter: str) -> tuple[Item, ...]:
+    """The traces of a kind of cache, and a share of the explored ones, at the geometries of released models."""
+    of_kind = (t for geometry in GEOMETRIES for t in traces(chapter, geometry)) if chapter in KINDS else ()
+    return (*map(Item, of_kind), *in_form("geometry", chapter))
+
+
+@cache
 def large(chapter: str) -> tuple[Item, ...]:
     """The large traces of a chapter, the same every time."""
     of_chapter = (size for size in sizes() if size.chapter == chapter)
@@ -77,6 +87,7 @@ SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
     "cover": covers,
     "explored": explored,
     **{name: partial(in_form, name) for name in FORMS},
+    "geometry": at_geometry,
     "large": large,
 }
 """The traces of a chapter, by what the report calls their source; the cheapest first."""

@@ -214,8 +214,6 @@ class Coverage(Part):
     """Pairs of consecutive operations, "append rewind", and how often."""
     sizes: dict[str, list[int]] = field(default_factory=dict)
     """The boundaries of each size that large traces met, and traces at real geometry."""
-    unmet: dict[str, list[int]] = field(default_factory=dict)
-    """The boundaries of each size that no trace at real geometry met, because claims or limits shut them out."""
 
 
 class Residency(Part):

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
+import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.generate.geometry_traces import traces
-from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, Met, beyond
+from kvconform.checks.suite import selected
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.geometry_traces import met, traces
+from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, Met, beyond, within
+from kvconform.judge import trial
+from kvconform.mutants.planting import having
 from kvconform.oracle.trace_inputs import TraceInputs
+from kvconform.runner.settings import Settings
+from kvspec.contract import Pair, description
+from kvspec.geometry import Array
 from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, each_of
 from kvspec.registry import CACHES, KINDS, RECORDS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+from support.slow import one_in
 
 BATCHED = {*(operation.name for operation in RECORDS["batch"].operations), "attendbatch"}
 """What a store does to its batch."""
@@ -36,7 +46,7 @@ def sizes(kind: str, operation: str) -> set[str]:
 
 def done(trace: Trace) -> Iterator[tuple[str, str, Met]]:
     """Perform a trace; of each operation that is not refused give kind, name and boundaries."""
-    session, inputs, sequences = Session(Reference(), observe=()), TraceInputs(trace), dict[str, int]()
+    session, inputs, sequences = Session(Reference(), observe=("history",)), TraceInputs(trace), dict[str, int]()
     session.begin(trace.kind, trace.config)
     for op in trace.ops:
         result = session.do(op, inputs.make(op)).result
@@ -58,8 +68,8 @@ def census() -> dict[tuple[str, str], set[tuple[str, int]]]:
     """The boundaries that each kind of cache lay beyond in each of its operations."""
     found: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for each in (trace for kind in KINDS for geometry in GEOMETRIES for trace in traces(kind, geometry)):
-        for kind, operation, met in done(each):
-            found.setdefault((kind, operation), set()).update(met)
+        for kind, operation, boundaries in done(each):
+            found.setdefault((kind, operation), set()).update(boundaries)
     return found
 
 
@@ -68,3 +78,111 @@ def test_each_operation_of_each_kind_meets_each_class_of_geometry(kind: str) -> 
     for operation in {*OF_KIND[kind]} - REFUSED.get(kind, set()):
         wanted = {(size, least) for size in sizes(kind, operation) for least in BOUNDARIES[size]}
         assert wanted <= census().get((kind, operation), set()), (kind, operation)
+
+
+Spoil = Callable[[Array], None]
+
+
+def first_for_last(axis: int) -> Spoil:
+    """The first head, sequence or layer in the place of the last."""
+
+    def spoil(rows: Array) -> None:
+        along = np.moveaxis(rows, axis, 0)
+        along[-1] = along[0]
+
+    return spoil
+
+
+def last_element(rows: Array) -> None:
+    """Rows whose last element is lost."""
+    rows[..., -1] = 0
+
+
+def taking_wrong_rows(kind: str, method: str, where: dict[str, int], spoil: Spoil) -> Any:
+    """The reference, but that a method spoils the rows it takes where a cache is at least so large."""
+    right = getattr(Reference.caches[kind], method)
+
+    def wrong(self: Any, keys: Array, values: Array, *more: Any, **options: Any) -> Any:
+        if all((getattr(self.config, name) or 0) >= least for name, least in where.items()):
+            keys, values = keys.copy(), values.copy()
+            spoil(keys)
+        return right(self, keys, values, *more, **options)
+
+    return having(**{kind: type("Wrong", (Reference.caches[kind],), {method: wrong})})()
+
+
+def spoiling_in(kind: str, method: str, where: dict[str, int]) -> Any:
+    """The reference, but that a method loses the first key where a cache is at least so large."""
+    right = getattr(Reference.caches[kind], method)
+
+    def wrong(self: Any, *arguments: Any) -> Any:
+        done = right(self, *arguments)
+        if len(self.rows) and all((getattr(self.config, name) or 0) >= least for name, least in where.items()):
+            rows = self.rows.read(0, 1)
+            self.rows.write(0, Pair(-rows.keys, rows.values))
+        return done
+
+    return having(**{kind: type("Wrong", (Reference.caches[kind],), {method: wrong})})()
+
+
+HEAD, SEQUENCE = -3, -4
+TAKES = {
+    **dict.fromkeys(("growing", "ring", "bounded", "sink", "page", "store"), "append"),
+    "ragged": "feed",
+    "bucket": "prefill",
+}
+SEVERAL = ("growing", "ring", "bounded", "sink", "ragged", "bucket")
+PLANTED = {
+    **{f"{k}: wide keys": (k, m, {"k_dim": 17}, last_element) for k, m in TAKES.items()},
+    **{f"{k}: head 9": (k, m, {"kv_heads": 9}, first_for_last(HEAD)) for k, m in TAKES.items()},
+    **{f"{k}: head 33": (k, m, {"kv_heads": 33}, first_for_last(HEAD)) for k, m in TAKES.items()},
+    **{f"{k}: sequence 17": (k, TAKES[k], {"batch": 17}, first_for_last(SEQUENCE)) for k in SEVERAL},
+    **{f"{k}: layer 33": (k, TAKES[k], {"layers": 33}, last_element) for k in ("store", "bucket")},
+    **{f"{k}: two sizes": (k, m, {"k_dim": 128, "kv_heads": 9}, last_element) for k, m in TAKES.items()},
+}
+
+
+def found(kind: str, adapter: Any) -> bool:
+    """Whether the traces that a run of any length judges at real geometry show that an adapter is wrong."""
+    about = description(adapter.describe())
+    for trace in (trace for geometry in GEOMETRIES for trace in traces(kind, geometry)):
+        level = trial.level_of(trace, about)
+        if trial.run(trace, Session(adapter, trial.observables(trace, about, level)), about, level).failed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", one_in(4, PLANTED))
+def test_a_bug_that_begins_at_a_size_is_found(name: str) -> None:
+    kind, method, where, spoil = PLANTED[name]
+    assert found(kind, taking_wrong_rows(kind, method, where, spoil))
+
+
+@pytest.mark.parametrize("kind", ["growing", "ring", "bounded"])
+@pytest.mark.parametrize("where", [{"k_dim": 17}, {"kv_heads": 9, "k_dim": 17}, {"batch": 17}], ids=str)
+def test_a_rewind_that_spoils_rows_from_a_size_on_is_found(kind: str, where: dict[str, int]) -> None:
+    assert found(kind, spoiling_in(kind, "rewind", where))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_correct_cache_is_not_accused(kind: str) -> None:
+    assert not found(kind, Reference())
+
+
+def test_every_run_judges_them() -> None:
+    checks = {
+        check.id for check in selected(Settings("reference", quick=True), description(Reference().describe()))
+    }
+    assert {f"{kind}/geometry/examples" for kind in KINDS} <= checks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_limits_shrink_a_geometry_and_lose_no_trace(kind: str) -> None:
+    limits = {"heads": 4, "batch": 4, "dims": {"multiple": 32, "equal": True}}
+    adapter = description({**Reference().describe(), "limits": limits})
+    each = [traces(kind, within(geometry, adapter)) for geometry in GEOMETRIES]
+    judged = [list(fitted(given, adapter)) for given in each]
+    assert all(len(some) == len(given) for some, given in zip(judged, each, strict=True))
+    reached = met([trace for some in judged for trace in some], kind)
+    assert {("k_dim", 256), ("v_dim", 256)} <= reached
+    assert not {("kv_heads", 5), ("batch", 9)} & reached

@@ -185,8 +185,7 @@ def empty_coverage() -> Coverage:
 def _add(total: Coverage, more: Coverage) -> None:
     for name in ("traces", "operations", "states", "transitions"):
         setattr(total, name, getattr(total, name) + getattr(more, name))
-    for mine, others in ((total.sizes, more.sizes), (total.unmet, more.unmet)):
-        for size, boundaries in others.items():
-            mine[size] = sorted({*mine.get(size, ()), *boundaries})
+    for size, met in more.sizes.items():
+        total.sizes[size] = sorted({*total.sizes.get(size, ()), *met})
     for pair, n in more.pairs.items():
         total.pairs[pair] = total.pairs.get(pair, 0) + n
