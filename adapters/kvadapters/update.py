@@ -99,7 +99,7 @@ class UpdateCache:
         self.cache = self._fresh()
         self._returned: Any = None
         self._mask: Any = None
-        self._counted = self._queries = 0
+        self._counted = self._queries = self._given = 0
 
     def _fresh(self) -> Any:
         left = self.adapter.says("counts") == "left only" and self.config.window is not None
@@ -108,6 +108,8 @@ class UpdateCache:
     def append(self, keys: Any, values: Any) -> None:
         """Update the engine's cache; make the mask before that, or after, as the engine does."""
         engine, n = self.engine, keys.shape[2]
+        if self._given + n > (self.adapter.most_rows or self._given + n):
+            raise Unsupported("more rows than the adapter declares that a cache is given")
         first = (self._counted,) if self.adapter.says("positions") == "caller" else ()
         late = self.adapter.says("made") == "after"
         mask = engine.mask(self.cache, n) if engine.mask and not late else None
@@ -115,6 +117,7 @@ class UpdateCache:
         self._mask = engine.mask(self.cache, n) if engine.mask and late else mask
         self._queries = n
         self._counted += n
+        self._given += n
 
     def _own(self, array: Any) -> Any:
         """An array of the engine, from numpy; an array of the engine stays as it is."""
@@ -268,6 +271,11 @@ class UpdateAdapter:
         if valid(config) and not self._description.supports(config):
             raise Unsupported("beyond the dtypes or limits that the adapter declares")
         return UpdateCache(self, config)
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows that one cache is given, as declared."""
+        return self._description.most_rows
 
     @cached_property
     def _description(self) -> Description:

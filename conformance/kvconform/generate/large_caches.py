@@ -42,6 +42,13 @@ def _decoded(kind: str, b: int, random: Random) -> str:
     return f"{kind} {NARROW} step={step}{fields}: append 2; {unseen('append 1', times=b)}append 1; view"
 
 
+def _read(kind: str, b: int, random: Random) -> str:
+    """Read this many times, and hold what was read."""
+    window = " window=5" if kind == RING else ""
+    ops = "; ".join(["append 3", *["view"] * b, "append 1", "scribble", "append 1", "view"])
+    return f"{kind} {NARROW}{window} step={random.choice((1, 16))}: {ops}"
+
+
 def _chunk(kind: str, b: int, random: Random) -> str:
     """A prompt of b rows, or a chunk of b rows behind others."""
     window = f" window={some(b, random, 4)}" if kind == "ring" else ""
@@ -154,10 +161,19 @@ def _freed(kind: str, b: int, random: Random) -> str:
 
 GROW, RING = "growing", "ring"
 
+LIVES = (4097, 8193)
+"""Long lives: a counter of 12 or 13 bits comes to its end. Each size is met once, because they take long."""
+
 RECIPES = (
     *(Recipe(kind, "step", partial(_step, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "offset", partial(_offset, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "rows one by one", partial(_decoded, kind), most=2049) for kind in (GROW, RING, "sink")),
+    *(
+        Recipe(kind, f"rows one by one, {n} at least", partial(_decoded, kind), n, n)
+        for kind in (GROW, RING, "sink")
+        for n in LIVES
+    ),
+    *(Recipe(kind, "times read", partial(_read, kind), most=257) for kind in (GROW, RING)),
     *(Recipe(kind, "rows of an append", partial(_chunk, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "rows rewound", partial(_back, kind)) for kind in (GROW, RING)),
     *(Recipe(kind, "times appended and rewound", partial(_rewound, kind), 1025, 255) for kind in (GROW, RING)),

@@ -48,6 +48,7 @@ def _beyond_limits(adapter: Description) -> Iterator[tuple[Trace, str]]:
     for kind in (kind for kind in KINDS if kind in adapter.chapters):
         config = _config(adapter, kind)
         yield from _limits(adapter, kind, config)
+        yield from _rows(adapter, kind, config)
         yield from _sizes(adapter, kind, config)
 
 
@@ -81,6 +82,18 @@ def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[T
     if largest is not None and largest < TOO_MANY and "append" in OF_KIND[kind]:
         texts = [*opened(kind).begin, "append 1", f"append {largest + 1}"]
         yield Trace(kind, config, tuple(map(operation, texts))), f"it declares appends of {largest} rows at most"
+
+
+def _rows(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
+    """One row more than a cache is given, in appends that are within the limits."""
+    most, begin = adapter.most_rows, list(map(operation, opened(kind).begin))
+    if most is None or most >= TOO_MANY or "append" not in OF_KIND[kind]:
+        return
+    claim = adapter.chapters[kind]
+    at_once = min(most, *(n for n in (adapter.largest_append, claim.largest_append(config)) if n), most)
+    sizes = [at_once] * (most // at_once) + ([most % at_once] if most % at_once else [])
+    ops = (*begin, *(operation(f"append {n}") for n in (*sizes, 1)))
+    yield Trace(kind, config, tuple(ops)), f"it declares that a cache is given {most} rows at most"
 
 
 def _sizes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:

@@ -241,7 +241,7 @@ def _same(op: Operation) -> tuple[Any, ...]:
 def _rows(op: Operation) -> int | None:
     """Rows that an operation appends, where that is what plans are about."""
     whole = op["op"] == "append" and op.get("layer") is None
-    fits = all(op.get(a) is None for a in ("values", "batch", "kv_heads", "k_dim", "v_dim", "dtype"))
+    fits = all(op.get(a) is None for a in ("values", "batch", "layers", "kv_heads", "k_dim", "v_dim", "dtype"))
     if whole and fits:
         return int(op["n"])
     return int(argument(op, "n")) if op["op"] == "copy" else None

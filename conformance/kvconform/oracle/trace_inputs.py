@@ -135,7 +135,7 @@ class TraceInputs:
             case "copy":
                 return 1, op["n"] if op.get("rows") is None else op["rows"]
         one = not OPERATIONS[op["op"]].layered or op.get("layer") is not None
-        return 1 if one else op.get("layers") or layers, op.get("n", 1)
+        return op.get("layers") or (1 if one else layers), op.get("n", 1)
 
     def _rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
         """The shape of keys, or of values, for this number of rows."""

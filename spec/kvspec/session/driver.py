@@ -7,7 +7,6 @@ operation does is in `kvspec.session.operations`.
 from __future__ import annotations
 
 import traceback
-from collections import deque
 from typing import ClassVar
 
 from kvspec.contract import description
@@ -23,6 +22,7 @@ from kvspec.operations.table import (
     names_used,
 )
 from kvspec.registry import opened
+from kvspec.session.lent import Lent
 from kvspec.session.operations import DO, LOOK, draft, growing
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -108,7 +108,7 @@ class Session(SessionState):
         assert inputs.opening is not None
         self.caches[name] = self.adapter.open(*inputs.opening)
         self.kinds[name], self.configs[name] = inputs.opening
-        self.lent[name] = deque(maxlen=32)
+        self.lent[name] = Lent()
 
     def _named(self, op: Operation) -> bool:
         """Tell whether everything that an operation names is there."""

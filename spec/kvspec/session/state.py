@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from kvspec.geometry import DTYPES, Array, Config, Pair
 from kvspec.input_forms import INPUT_FORMS
 from kvspec.operations.table import NAMED, Operation, argument
 from kvspec.registry import OBSERVABLES
+from kvspec.session.lent import Lent
 from kvspec.session.output_room import OutputRoom
 from kvspec.session.step import Inputs, Step
 
@@ -29,7 +29,7 @@ class SessionState:
         self.caches: dict[str, Any] = {}
         self.kinds: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
-        self.lent: dict[str, deque[tuple[Any, Array | None]]] = {}
+        self.lent: dict[str, Lent] = {}
         self.names: dict[str, dict[str, Any]] = {kind: {} for kind in NAMED}
         self._now = "A"
         self._left_to_caller: dict[str, bool] = {}

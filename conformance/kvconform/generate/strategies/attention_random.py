@@ -140,12 +140,17 @@ class _Drawing(Drawing):
 
     def _captured(self) -> str:
         """Capture an attend and replay it, at times after an operation that may make it invalid."""
-        if "w" not in self.session.names["captured attention"] or not self.number(0, 4):
-            heads = self.model.config.kv_heads * self.of(1, 2)
-            layer = self.number(0, len(self.model.layers) - 1)
-            return f"captureattend w {layer} heads={heads} splits={self.of(1, 3)}"
+        names = sorted(self.session.names["captured attention"])
+        if not names:
+            return "; ".join(self._capture(name) for name in self.of(("w",), ("v", "w")))
+        if not self.number(0, 4):
+            return self._capture(self.of("w", "v"))
         between = self.of("", "", "rollback 1; ", "zero; ", f"init max_len={self.number(1, 40)}; ")
-        return f"{between}replayattend w{self.of('', ' queries=huge')}{self._fill()}"
+        return f"{between}replayattend {self.of(*names)}{self.of('', ' queries=huge')}{self._fill()}"
+
+    def _capture(self, name: str) -> str:
+        heads, layer = self.model.config.kv_heads * self.of(1, 2), self.number(0, len(self.model.layers) - 1)
+        return f"captureattend {name} {layer} heads={heads} splits={self.of(1, 3)}"
 
     def _batch(self) -> str:
         """Create a batch, advance it, or attend with it."""

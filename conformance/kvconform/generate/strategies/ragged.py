@@ -140,12 +140,14 @@ class _Drawing(Drawing):
     def _feed(self) -> str:
         """Feed a block, sometimes of columns that nobody owns, or of arbitrary bits."""
         lengths = self.each([5] * len(self.lengths))
+        lengths = self.of(lengths, lengths[-1:] * len(lengths))  # engines take blocks of equal lengths another way
         wider = self.of("", "", f" n={max(lengths) + self.number(0, 2)}")
         return f"feed {listed(lengths)}{wider}{self.of('', '', ' fill=bits')}"
 
     def _trim(self) -> str:
-        """Trim sequences, mostly by little."""
-        return f"trim {listed(self.each(self.lengths))}"
+        """Trim sequences, mostly by little; as often all by the same count."""
+        counts = self.each(self.lengths)
+        return f"trim {listed(self.of(counts, [min(counts)] * len(counts)))}"
 
     def _filter(self) -> str:
         """Keep some sequences, mostly most of them."""

@@ -129,7 +129,8 @@ class _Drawing(DrawingOnCaches):
     def _misfit(self) -> str:
         dtype = "f32" if self.model.config.dtype != "f32" else "f16"
         rows = ("kv_heads=5", "k_dim=17", "v_dim=4", "values=3", f"dtype={dtype}", "batch=2")
-        misfit = self.of(*rows, "layer=-1", "layer=5")
+        layers = len(self.model.layers)
+        misfit = self.of(*rows, "layer=-1", "layer=5", *[f"layers={self.of(1, layers + 1)}"] * 3)
         return f"append {self.of(1, 2, 0)} {misfit}"
 
     def _setlength(self) -> str:

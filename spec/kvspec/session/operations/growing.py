@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from kvspec import masks
 from kvspec.contract import Lengths
-from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
+from kvspec.session.lent import Lent
 from kvspec.session.state import EngineArray, SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -84,7 +83,7 @@ def scribble(session: SessionState, cache: Any, op: Operation, step: Step, input
     overwrite(lent)
 
 
-def overwrite(lent: deque[tuple[Any, Array | None]]) -> None:
+def overwrite(lent: Lent) -> None:
     """Overwrite arrays that were passed in or out, as their caller may."""
     for array, copy in lent:
         known = array if copy is None else copy
