@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, ClassVar
 
 from kvconform.oracle.citing import CitingSession
@@ -14,6 +13,7 @@ from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
 from kvspec.operations.table import Operation, cache_of, caches_named
+from kvspec.session.lent import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
@@ -61,7 +61,7 @@ class ListModelSession(CitingSession):
             assert inputs.opening is not None
             if e.unless is None or name not in self.caches:
                 self.kinds[name], self.configs[name] = inputs.opening
-                self.lent.setdefault(name, deque())
+                self.lent.setdefault(name, Lent())
             raise
 
     def _run(self, op: Operation, inputs: Inputs) -> Step:
