@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.generate.strategies.exploration import explorations
 from kvconform.generate.variations import alike
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
