@@ -10,4 +10,4 @@ BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 4
 this many with its inputs in other forms, and one in this many at the geometry of a released model."""
 
 MOST_VISIBLE = 8193
-"""The largest boundary that is judged at level visible: the list model goes from row to row."""
+"""The largest boundary that is judged at level visible where rows are read: the list model goes from row to row."""

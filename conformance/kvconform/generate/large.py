@@ -18,6 +18,7 @@ from kvconform.generate.other_kinds import moved
 from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
 from kvspec.notation import from_sentence
+from kvspec.operations.table import TAKES_QUERIES
 from kvspec.trace import Trace, looked_at
 
 AROUND = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768, 65536)
@@ -57,8 +58,10 @@ class Size:
 
 
 def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
-    """Tell whether a boundary is not judged: at level visible the largest would take too long."""
-    return boundary > MOST_VISIBLE and adapter.lowest(looked_at(trace)) == "visible"
+    """Tell whether a boundary is not judged: at level visible the largest take too long, but for those that are
+    reached in one run and asked about by queries."""
+    asked = any(op["op"] in TAKES_QUERIES for op in trace.ops)
+    return boundary > MOST_VISIBLE and not asked and adapter.lowest(looked_at(trace)) == "visible"
 
 
 def sizes() -> Iterator[Size]:

@@ -14,10 +14,11 @@ class Layer:
     writes: list[tuple[int, int]] = field(default_factory=list)
     length: int = 0
 
-    def row(self, position: int) -> int:
-        """The serial of the row at a position: the newest that was written there."""
-        return next((serial for at, serial in reversed(self.writes) if at == position), ZEROED)
+    def rows(self, n: int) -> list[int]:
+        """The serials of the rows at the first n positions: at each the newest that was written there."""
+        newest = dict(self.writes)
+        return [newest.get(position, ZEROED) for position in range(n)]
 
     def live(self) -> list[int]:
         """The serials of the live rows."""
-        return [self.row(position) for position in range(self.length)]
+        return self.rows(self.length)

@@ -170,7 +170,7 @@ class StoreModel(AttendingModel):
         if position not in range(self.room):
             raise common.fingerprint("STORE-28", position, self.room)
         cite("STORE-27", *(["STORE-16", self.rule] if position >= self.layers[0].length else []))
-        serial = self.layers[0].row(position)
+        serial = self.layers[0].rows(position + 1)[position]
         if serial == ZEROED:
             return 0.0
         row = None if serial in self.known.key_errors else self.known.get(serial)

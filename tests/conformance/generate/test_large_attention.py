@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.generate.large import BOUNDARIES, Size, sizes
+from kvconform.generate.large import BOUNDARIES, Size, sizes, too_large
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
@@ -50,6 +50,13 @@ def test_right_outputs_are_shown_to_be_right(name: str) -> None:
             seen = judged(Trace(trace.kind, trace.config.changed(dtype=dtype), trace.ops), Reference())
             assert not seen.failed, sentence(trace)
             assert seen.shows("ATTN-44") and seen.bounded, sentence(trace)
+
+
+def test_the_largest_are_judged_at_level_visible_too() -> None:
+    trace = dict(SIZES["rows on a store"].traces(0))[65537]
+    assert not too_large(65537, trace, VISIBLE)
+    seen = judged(trace, Reference())
+    assert not seen.failed and seen.shows("ATTN-44")
 
 
 class Planted(Answering):
