@@ -62,6 +62,11 @@ class Timing:
         state: Callable[[], Mapping[str, str]] = getattr(self.runtime, "state", dict)
         return state()
 
+    def give_back(self) -> None:
+        """Give memory that the runtime keeps for later back to the device, if it keeps any."""
+        keeps: Callable[[], None] = getattr(self.runtime, "give_back", lambda: None)
+        keeps()
+
     def synchronise(self) -> None:
         """Wait until everything is done."""
         self.runtime.synchronise()

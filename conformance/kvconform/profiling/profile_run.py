@@ -159,6 +159,7 @@ class Session:
         finally:
             host_arrays.shared.cache_clear()
             gc.collect()
+            getattr(self.adapter, "give_back", lambda: None)()
 
     def _demand(self, case: Case, operation: Operation) -> None:
         """Leave out cases that the adapter does not offer or that do not fit."""

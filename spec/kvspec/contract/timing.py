@@ -75,9 +75,13 @@ class Timed(Protocol):
         """Give plain reads, writes and copies, by which the limits of this device are measured, over two arrays of
         at most this many bytes each."""
 
+    def give_back(self) -> None:
+        """Give memory that was freed and is kept for later back to the device. A profile calls it after each case,
+        so that the next party may take it. This method and the next two may be missing."""
+
     def clock_of(self, stream: int) -> Callable[[Work], float] | None:
         """Give `elapsed` for a stream of another library, by its handle: so peers get the same clock. None if this
-        clock times no other streams. This method and the next may be missing."""
+        clock times no other streams."""
 
     def state(self) -> Mapping[str, str]:
         """Describe the device as it is now, for the record: its clocks, its temperature, what slows it down."""

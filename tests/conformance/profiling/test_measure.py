@@ -337,6 +337,18 @@ def test_a_container_may_have_less_memory_than_the_machine(tmp_path: Path, monke
     assert budget_module.free_memory() > 401_000
 
 
+def test_what_a_pool_keeps_is_given_back_after_each_case_also_one_that_fails() -> None:
+    class Pooled(Broken):
+        given_back = 0
+
+        def give_back(self) -> None:
+            self.given_back += 1
+
+    adapter = Pooled(4, ValueError)
+    assert [s.reason for s in profiled(adapter, SMALL, SMALL).skipped] == ["ValueError: no more"] * 2
+    assert adapter.given_back == 2
+
+
 def test_each_case_is_kept_as_it_ends() -> None:
     kept = list[Any]()
     adapter = Clocked()

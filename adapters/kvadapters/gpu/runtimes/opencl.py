@@ -70,6 +70,7 @@ class OpenCLRuntime:
         own: kernels.Device = "gpu" if self.gpu else "cpu" if taken.kind in opencl_devices.CPUS else "any"
         device = own if shape is None else "any"
         self._kernels = self._compiled(kernels.source("cl", device) if text is None else text, names)
+        self._pool: Any = None
         self._new_buffer = self._allocator(taken.kind)
         on_a_cpu = taken.kind in opencl_devices.CPUS
         self._mapping: Any = cl.CommandQueue(self._context, taken.device) if on_a_cpu else None
@@ -96,7 +97,14 @@ class OpenCLRuntime:
         tools = self._cl.tools
         if kind.startswith("Oclgrind"):
             return tools.ImmediateAllocator(self._queues.own)  # type: ignore[no-any-return]
-        return tools.MemoryPool(tools.ImmediateAllocator(self._queues.own)).allocate  # type: ignore[no-any-return]
+        self._pool = tools.MemoryPool(tools.ImmediateAllocator(self._queues.own))
+        return self._pool.allocate  # type: ignore[no-any-return]
+
+    def give_back(self) -> None:
+        """Give the memory that the pool keeps for later back to the device."""
+        if self._pool is not None:
+            self._pool.free_held()
+            self._asked.clear()
 
     def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, tuple[Any, int]]:
         program = opencl_devices.build(self._cl, self._context, text)

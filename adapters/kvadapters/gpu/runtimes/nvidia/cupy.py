@@ -119,6 +119,10 @@ class CuPyRuntime:
             self._held.release()
 
     @fatal
+    def give_back(self) -> None:
+        """Give the memory that the pool keeps for later back to the device."""
+        self._pool.free_all_blocks()
+
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory, from the pool if it has some. Raises MemoryError."""
         self._recorder.refuse("allocate")
