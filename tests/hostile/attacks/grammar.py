@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from hostile.attacks.bases import Base, bases
+from hostile.attacks.bases import Base, Claiming, bases
 from hostile.attacks.effects import ROWS, Effect, effects
 from hostile.attacks.triggers import Trigger, triggers
 from hostile.attacks.wrapper import Attacked, Where
@@ -60,9 +60,19 @@ class Attack(NamedTuple):
             return "batch"
         return CHAPTER_OF.get(self.where.method, self.base.kind)
 
+    @property
+    def chapters(self) -> tuple[str, ...]:
+        """The chapters that it is about: a cache claims no more, so that a run is short."""
+        batch = ("batch",) if self.where.method == "attend_batch" else ()
+        return (self.base.kind, self.chapter, *needs(self.trigger), *batch)
+
     def adapter(self) -> Attacked:
-        """The wrong cache as an adapter."""
-        return Attacked(self.base.make(), self.where, self.trigger.when, self.effect.make(self.trigger.place))
+        """The wrong cache as an adapter, which claims the chapters that it is about, and masks."""
+        base = self.base.make()
+        said = base.describe()["chapters"]
+        kept = {chapter: said[chapter] for chapter in said if chapter in (*self.chapters, "mask")}
+        effect = self.effect.make(self.trigger.place)
+        return Attacked(Claiming(base, kept), self.where, self.trigger.when, effect)
 
 
 METHODS: dict[str, tuple[str, ...]] = {
