@@ -50,7 +50,8 @@ class Claiming:
         self.base, self.chapters, self.manner, self.said = base, chapters, manner, said
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.base, name)
+        found = getattr(self.base, name)
+        return partial(plainly, found) if name == "speculate" and found and self.manner else found
 
     def describe(self) -> dict[str, Any]:
         """The base's words, but for these."""
@@ -71,13 +72,30 @@ class Mannered:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.cache, name)
-        return partial(self._told, found) if name in ("read", "read_sequence", "mask", "history") else found
+        if not callable(found):
+            return found
+        return partial(self._told if name in SHOWING else plainly, found)
 
     def _told(self, do: Callable[..., Any], *given: Any) -> Any:
-        found = do(*given)
+        found = plainly(do, *given)
         if isinstance(found, Pair):
             return Pair(*map(self.manner, found))
         return self.manner(found) if isinstance(found, np.ndarray) else found
+
+
+SHOWING = ("read", "read_sequence", "mask", "history")
+"""Methods that give arrays."""
+
+
+def plainly(do: Callable[..., Any], *given: Any) -> Any:
+    """Call something of a base with its own caches."""
+    return do(*map(_plain, given))
+
+
+def _plain(thing: Any) -> Any:
+    if isinstance(thing, Mannered):
+        return thing.__dict__["cache"]
+    return [_plain(t) for t in thing] if isinstance(thing, list) else thing
 
 
 def claims(kind: str, level: str = "storage") -> dict[str, Any]:

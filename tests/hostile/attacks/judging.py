@@ -25,8 +25,8 @@ from kvconform.runner.settings import Settings
 from kvconform.runner.verdict.tally import Tally
 from kvreports.run import findings
 from kvspec.notation import sentence
-from kvspec.operations.table import CHAPTER_OF
 from kvspec.reading.clauses import index
+from kvspec.records.run import Record
 from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.trace import Trace
@@ -60,6 +60,7 @@ class Found(Struct):
     rightly: list[str] = []
     """The clauses that are right."""
     error: str = ""
+    """What was odd: a check that failed though the run did not, or what ended the judging."""
 
 
 class About(NamedTuple):
@@ -160,17 +161,18 @@ def judge(id_: str, adapter: Any, mode: str, about: About = About(), look: bool 
     for check in checks(under_test, mode):
         result = task.judge(under_test, check)
         total.merge(result.tally)
-        if result.error and not found.error:
-            found.error = f"{check.id}: {result.error.splitlines()[-1]}"
         if (result.difference or result.error) and not found.found:
-            found.found, found.source, found.operations = True, check.id, under_test.operations
+            whole = _record(total, under_test)
+            found.found = whole.exit_status == 1
+            found.error = found.error or ("" if found.found else f"{check.id} fails, and the run does not")
+            found.source, found.operations = check.id, under_test.operations
             found.message = (result.difference or result.error)[:400]
             found.trace = _sentence(under_test.shown)
             found.seconds = round(time.monotonic() - began, 2)
         if found.found and not look:
             break
     if found.found:
-        _look(found, total, under_test)
+        _look(found, _record(total, under_test), under_test)
     found.struck = adapter.struck if isinstance(adapter, Attacked) else 0
     found.unseen = sentence(under_test.missed)[:300] if under_test.missed else ""
     found.seconds = found.seconds or round(time.monotonic() - began, 2)
@@ -181,12 +183,13 @@ def _sentence(seen: TrialResult | None) -> str:
     return sentence(seen.trace.cut(len(seen.steps)))[:400] if seen else ""
 
 
-def _look(found: Found, total: Tally, under_test: Judged) -> None:
+def _record(total: Tally, under_test: Judged) -> Record:
+    """The record of a run that was ended."""
+    return record(total, under_test.adapter, index(), {**ABOUT, "partial": True, "partial_reason": "an attack"})
+
+
+def _look(found: Found, whole: Record, under_test: Judged) -> None:
     """The clause that a report would begin with, and whether it is right."""
-    whole = record(total, under_test.adapter, index(), {**ABOUT, "partial": True, "partial_reason": "an attack"})
     suspects = findings.suspects(whole)
     found.first, found.rightly = suspects[0].id if suspects else "", list(under_test.rightly)
     found.right = found.first in under_test.rightly
-
-
-__all__ = ["CHAPTER_OF", "MODES", "Found", "judge"]
