@@ -133,8 +133,10 @@ class Judged(LocalAdapter):
         return seen
 
     def _right(self, seen: TrialResult, step: int) -> Iterator[str]:
-        """The clauses that a step exercised, of the attack's chapters, in whose observables its effect shows."""
+        """The clauses that a step exercised, of the attack's chapters, in whose observables its effect shows; those
+        that a difference names by itself, as one of costs does, too."""
         cites = seen.steps[step][0].cites if step < len(seen.steps) else ()
+        cites = (*cites, *(d.clause for d in seen.differences if step == len(seen.steps) - 1))
         for clause in (index()[c] for c in cites if c in index()):
             if clause.chapter in self.about.chapters and set(self.about.fields) & set(clause.seen_in):
                 yield clause.id
