@@ -89,7 +89,7 @@ class Server:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
         try:
-            return {"result": "ok", "describe": description(said).to_json(), "takes": [RUN.name]}
+            return {"result": "ok", "describe": description(said).to_json(), "takes": [RUN.name, "scribble"]}
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 

@@ -136,7 +136,8 @@ class CheckItem(pytest.Item):
         self.check = check
 
     def runtest(self) -> None:
-        """Judge it. Raises Differs, HarnessError, KeyboardInterrupt; ends as xfail where it differs as is known."""
+        """Judge it. Raises Differs, HarnessError, KeyboardInterrupt; ends as xfail where it differs as is known, as
+        skipped where nothing could be judged."""
         from kvconform.checks.task import judge
         from kvconform.runner.under_test import Differs
 
@@ -149,6 +150,8 @@ class CheckItem(pytest.Item):
             raise Differs(result.difference)
         if result.known:
             pytest.xfail(result.known)
+        if not result.tally.judged:
+            pytest.skip(result.unjudged)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The message says it all: a failure's trace, or the harness's traceback."""

@@ -56,6 +56,15 @@ def test_a_check_is_selected_by_its_id(tmp_path: Path) -> None:
     assert judging.clause(seen, "GROW-1").tests == ["growing/example/GROW-1.1"]
 
 
+def test_a_check_that_judges_no_trace_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    two = ("-rs", "-k", "ring/example/RING-1.1 or ring/example/RING-1.2")
+    done = front_end(tmp_path, "--kv-adapter", "support.fakes.limited:WideWindows", *two)
+    assert done.returncode == 0 and re.search(r"^1 passed, 1 skipped, \d+ deselected", done.stdout, re.M), (
+        done.stdout
+    )
+    assert "none of its traces is within what the adapter claims" in done.stdout
+
+
 def test_a_failure_shows_its_trace_and_is_run_again_by_lf(tmp_path: Path) -> None:
     done = front_end(tmp_path, "--kv-adapter", FAULTY, "-k", "growing and example and (GROW-7 or GROW-1.1)")
     assert done.returncode == 1 and re.search(r"^1 failed, 1 passed", done.stdout, re.M), done.stdout

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kvconform.checks import examples
+from kvconform.checks import examples, laws
 from kvconform.runner.record.record import record
 from kvconform.runner.under_test import AdapterUnderTest
+from kvconform.runner.verdict.observation import COPIED
 from kvconform.runner.verdict.tally import Tally
 from kvconform.worker.client import Worker, python_worker
 from kvspec.errors import CannotRun
@@ -78,11 +79,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def judged(command: Sequence[str], site: str, slip: str = "") -> Record:
-    """The record of all worked examples of the chapters that an engine claims."""
+    """The record of all worked examples and laws of the chapters that an engine claims."""
     with Worker(command, env=fakes.environment(site) | {"KV_SLIP": slip}) as worker:
-        under_test, total = AdapterUnderTest(worker, worker.describe()), Tally()
+        under_test, total = AdapterUnderTest(worker, worker.describe(), traces=5), Tally()
         claimed = set(under_test.adapter.chapters)
-        for check in (check for check in examples.checks() if check.needs <= claimed):
+        for check in (check for check in (*examples.checks(), *laws.checks()) if check.needs <= claimed):
             with under_test.judging(check.id) as tally:
                 check.run(under_test)
             total.merge(tally)
@@ -94,6 +95,15 @@ def test_an_engine_conforms(command: Sequence[str], site: str) -> None:
     whole = judged(command, site)
     assert (whole.exit_status, judging.broken(whole), whole.problems) == (0, set(), [])
     assert {"growing", "ring"} <= set(whole.adapter["chapters"])
+
+
+def test_who_owns_arrays_is_looked_at_only_within_one_process(
+    language: str, command: Sequence[str], site: str
+) -> None:
+    whole = judged(command, site)
+    for clause in ("GROW-13", "RING-16"):
+        found = judging.clause(whole, clause)
+        assert (COPIED in found.reason) == (language != "python"), found.reason
 
 
 def test_the_planted_bug_of_an_engine_is_found_and_named(language: str, command: Sequence[str], site: str) -> None:

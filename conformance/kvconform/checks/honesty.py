@@ -18,5 +18,6 @@ def checks() -> Iterator[Check]:
 
 def judge(under_test: AdapterUnderTest) -> None:
     """Try everything that the adapter does not claim."""
+    under_test.tally.judged += 1
     undeclared = honesty.undeclared(under_test.adapter, under_test.worker)
     under_test.tally.problems += [f"adapter: {message}" for message in undeclared]

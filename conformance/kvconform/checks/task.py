@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import traceback
@@ -18,6 +19,7 @@ from kvconform.runner.verdict.result import CheckResult
 from kvconform.runner.verdict.tally import Tally
 from kvconform.worker import memory
 from kvconform.worker.tasks import Pool, ProcessDied, completed
+from kvspec.contract import Description
 
 LONGEST_REASON = 300
 """Characters of an exception's message that a problem of the record shows."""
@@ -99,8 +101,22 @@ def _ending(error: BaseException) -> str:
 
 
 def judge_check(settings: Settings, check: str) -> str:
-    """Judge one check, by its id, in a process of a pool; give the result as JSON."""
-    return judge(_under_test(settings, os.getpid()), suite()[check]).dumps()
+    """Judge one check, by its id, in a process of a pool; give the result as JSON. Where the adapter says something
+    else of itself than that of the run, it is not judged."""
+    under_test = _under_test(settings, os.getpid())
+    if settings.said and under_test.adapter.said() != settings.said:
+        return CheckResult(
+            check, Tally(problems=[f"adapter: {_otherwise(settings.said, under_test.adapter)}"])
+        ).dumps()
+    return judge(under_test, suite()[check]).dumps()
+
+
+def _otherwise(said: str, adapter: Description) -> str:
+    """What an adapter says otherwise in another process."""
+    first, second = json.loads(said), json.loads(adapter.said())
+    name = next(n for n in sorted(first | second) if first.get(n) != second.get(n))
+    was, now = (json.dumps(each.get(name))[:LONGEST_REASON] for each in (first, second))
+    return f"it describes itself otherwise in another process: {name} was {was}, is {now}"
 
 
 @lru_cache(maxsize=1)

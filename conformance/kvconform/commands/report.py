@@ -58,7 +58,7 @@ def load_run(path: Path) -> Record:
     try:
         start, total = journal.read(path)
         selected = {i: index()[i] for i in start["selected"] if i in index()}
-        whole = record(total, description(start["adapter"]), selected, start["about"])
+        whole = record(total, description(start["adapter"]).took(start["takes"]), selected, start["about"])
         return json_file.loads(json_file.dumps(whole), Record, str(path))
     except (AttributeError, KeyError, TypeError, ValueError) as e:
         if isinstance(e, BadInput):

@@ -113,25 +113,30 @@ def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run
 
 
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
-    """Judge what is selected, and give it. If the sample of covers does not exercise a clause, judge all covers."""
+    """Judge what is selected, and give it. If a sample of it does not exercise a clause that is claimed, judge all
+    traces of its chapter; unless the adapter took no rows in any of those judged."""
     checks = selected(run.settings, run.adapter)
     run.shut_out(shut_out(run.settings, run.adapter))
     _judge(run, run.settings, checks, processes, on)
-    sampled = run.settings.cover_traces and not run.settings.quick
-    missing = run.not_exercised() if sampled and not run.partial_reason else []
-    chapters = {run.selected[clause].chapter for clause in missing}
-    covers = [check for check in checks if check.chapter in chapters and "/cover/" in check.id]
-    if covers:
-        _judge(run, replace(run.settings, cover_traces=0), covers, processes, on)
+    sampled = run.settings.cover_traces and not run.settings.again
+    ended = run.partial_reason or (run.settings.quick and run.broken)
+    missing = run.not_exercised() if sampled and not ended else []
+    chapters = {run.selected[clause].chapter for clause in missing} & run.chapters_with_rows()
+    more = [check for check in checks if check.chapter in chapters and "/example/" not in check.id]
+    if more:
+        _judge(
+            run, replace(run.settings, cover_traces=0, traces=max(TRACES, run.settings.traces)), more, processes, on
+        )
     return checks
 
 
 def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
     processes, ids = min(processes, len(checks) // FEWEST), [check.id for check in checks]
     if processes < 2 and not on:
-        run.under_test.cover_traces = settings.cover_traces
+        run.under_test.cover_traces, run.under_test.traces = settings.cover_traces, settings.traces
         run.collect(judge_here(run.under_test, checks), ids)
         return
     run.under_test.worker.close()  # each process has its own
+    settings = replace(settings, said=run.adapter.said())
     with opened(processes, on) as pool:
         run.collect(judge_on(pool, settings, checks), ids)

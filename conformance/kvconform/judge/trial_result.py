@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any
 
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
 from kvspec.contract import Lengths
-from kvspec.operations.table import OPERATIONS
+from kvspec.operations.table import OPERATIONS, takes_rows
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
 from kvspec.registry import TENSORS
@@ -145,6 +146,23 @@ class TrialResult:
     def whole(self) -> bool:
         """Whether all of the trace was judged, though what differs in it is known."""
         return bool(self.known) and len(self.steps) + len(self.later) == len(self.trace.ops)
+
+    def with_rows(self) -> set[str]:
+        """Clauses that an operation exercised which was done, and not refused, after rows were taken."""
+        return {c for want, got in self._after_rows() for c in want.cites}
+
+    @property
+    def took_rows(self) -> bool:
+        """Whether an operation took rows."""
+        return bool(self._after_rows())
+
+    def _after_rows(self) -> list[tuple[Step, Step]]:
+        """The steps that were done, and did not differ, from the first on that took rows."""
+        agreed = self.steps[:-1] if self.failed else self.steps
+        ops = [*self.trace.ops[: len(agreed)], *self.trace.ops[len(self.steps) :]]
+        each = zip(ops, (*agreed, *self.later), strict=False)
+        done = [(op, step) for op, step in each if step[1].result == "ok"]
+        return [step for _, step in dropwhile(lambda pair: not takes_rows(pair[0]), done)]
 
 
 def _unseen(want: Step) -> tuple[str, ...]:

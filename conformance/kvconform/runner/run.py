@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from kvconform.runner.under_test import opened
 from kvconform.runner.verdict.known import reasons
 from kvconform.runner.verdict.result import CheckResult
 from kvconform.runner.verdict.tally import Tally
-from kvconform.runner.verdict.verdict import lacks
+from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvconform.worker import memory
+from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 
 QUICK, QUICK_START = 2.0, 20.0
@@ -48,7 +50,13 @@ class Run:
             raise
         self.adapter, self.progress = self.under_test.adapter, Progress(self.under_test.adapter, quiet)
         about = self._about("the run was cut short: this was made from its journal")
-        self.journal.write("start", adapter=self.adapter.to_json(), about=about, selected=list(self.selected))
+        self.journal.write(
+            "start",
+            adapter=self.adapter.to_json(),
+            takes=self.adapter.takes,
+            about=about,
+            selected=list(self.selected),
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -87,10 +95,19 @@ class Run:
         self.journal.write("judged", test=result.check, tally=result.tally.to_json())
         self.results[result.check] = result
 
+    @property
+    def broken(self) -> bool:
+        """Whether something failed so far that no known deviation explains."""
+        return any(result.tally.broken for result in self.results.values())
+
     def not_exercised(self) -> list[str]:
-        """Clauses that bind the adapter, and that nothing has exercised yet."""
-        total = self._total(self.results)
-        return [i for i, c in self.selected.items() if i not in total.exercised and not lacks(c, self.adapter)]
+        """Clauses that bind the adapter, and that nothing has exercised yet in what they are about."""
+        evidence = partial(Evidence, tally=self._total(self.results), adapter=self.adapter, partial=False)
+        return [i for i, c in self.selected.items() if verdict_on(evidence(c)).name == "NOT_RUN"]
+
+    def chapters_with_rows(self) -> set[str]:
+        """The chapters of which something was exercised after rows were taken."""
+        return {index()[clause].chapter for clause in self._total(self.results).with_rows}
 
     def record(self, checks: Sequence[str]) -> Record:
         """Diagnose the failures and make the record, put together in the order of the checks."""

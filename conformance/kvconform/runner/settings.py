@@ -42,6 +42,9 @@ class Settings:
     again: tuple[str, ...] = ()
     """Judge only these checks, which failed in the run before; if there are none, judge all."""
 
+    said: str = ""
+    """What the adapter said of itself when the run began; in each process that judges it must say the same."""
+
     @property
     def argv(self) -> list[str]:
         """The command line of the worker."""
@@ -66,6 +69,7 @@ class Settings:
             "seed": self.seed,
             "level": self.level,
             **({"left out": self.left_out()} if self.quick or self.again else {}),
+            **({"again": list(self.again)} if self.again else {}),
         }
 
     def left_out(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from time import monotonic
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -27,7 +26,7 @@ from kvconform.worker.process import (
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array
-from kvspec.operations.table import RUN, length_of
+from kvspec.operations.table import length_of
 from kvspec.wire import messages
 
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
@@ -156,8 +155,7 @@ class Worker:
             raise self.broken(str(e)) from None
         match answer.get("result"):
             case "ok":
-                takes = answer.get("takes") or ()
-                return replace(description(answer.get("describe")), runs=RUN.name in takes)
+                return description(answer.get("describe")).took(answer.get("takes") or ())
             case "cannot_run":
                 raise CannotRun(message)
             case "error":

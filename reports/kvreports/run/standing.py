@@ -90,6 +90,8 @@ def standing(record: Record) -> Standing:
     if not held and not verdicts.get("XFAIL"):
         unclaimed = "none of these clauses is claimed" if not verdicts.keys() - {"NOT_CLAIMED"} else ""
         return Standing("bad", "Nothing was exercised", _first(record) or unclaimed)
+    if status == 3 and verdicts.get("NOT_RUN") and not verdicts.get("HARNESS_ERROR"):
+        return Standing("bad", "Not all that it claims was exercised", score(record))
     if status != 0 or verdicts.get("HARNESS_ERROR"):
         return Standing("bad", "The harness failed", _first(record))
     if verdicts.get("XFAIL"):
@@ -108,7 +110,8 @@ def score(record: Record) -> str:
     rest += [f"{verdicts[v]} {words}" for v, words in REST.items() if v in verdicts]
     judged = {c.chapter for c in record.clauses} & set(record.adapter.get("chapters") or ())
     chapters = f"{len(judged)} of {len(CHAPTERS)} chapters"
-    return ", ".join([f"{held} of {in_words(claimed)} it claims", *less, *rest, chapters])
+    part = ["a run of a part"] if "left out" in record.selection else []
+    return ", ".join([f"{held} of {in_words(claimed)} it claims", *less, *rest, chapters, *part])
 
 
 def verdict(failure: Failure) -> str:

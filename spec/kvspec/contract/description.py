@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -98,6 +99,9 @@ class Description:
     """Clauses it is known to break (expected failures), each with the reason."""
     runs: bool = True
     """Whether it takes a run in one message; else it is asked for the operations of a run one by one."""
+    overwrites: bool = True
+    """Whether a scribble overwrites the arrays that its engine was handed and handed out; else they are copies,
+    made on the way, and nothing shows who owns the engine's."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:
         """Tell whether the adapter claims the chapter at this level or above."""
@@ -187,6 +191,20 @@ class Description:
             **({"inputs": list(self.inputs)} if self.inputs else {}),
             "known": dict(self.known),
         }
+
+    def said(self) -> str:
+        """Give all that an adapter is judged by, as a text: the device may be another in another process."""
+        about = {name: value for name, value in self.to_json().items() if name not in ("device", "details")}
+        return json.dumps(about | {"takes": self.takes}, sort_keys=True)
+
+    @property
+    def takes(self) -> list[str]:
+        """Name what a worker does that others need not: see `took`."""
+        return [name for name, does in (("run", self.runs), ("scribble", self.overwrites)) if does]
+
+    def took(self, takes: Collection[str]) -> Description:
+        """Give the same description of a worker that does these of `run` and `scribble`."""
+        return replace(self, runs="run" in takes, overwrites="scribble" in takes)
 
     def _sizes(self) -> dict[str, Any]:
         """The JSON of the limits of windows and widths, where there are any."""

@@ -139,6 +139,16 @@ def names_used(op: Operation) -> list[str]:
     return used
 
 
+def takes_rows(op: Operation) -> bool:
+    """Tell whether an operation, or one of a run, takes one row or more."""
+    return any(_takes_rows(part) for part in parts_of(op))
+
+
+def _takes_rows(op: Operation) -> bool:
+    some = any(numbers_in(op["lengths"])) if op.get("lengths") else op.get("n") != 0
+    return OPERATIONS[op["op"]].rows and some
+
+
 def numbers_in(text: str) -> list[int]:
     """Give the numbers of an argument that lists some: `2,0,3`, or `empty`."""
     return [] if text == "empty" else [int(number) for number in text.split(",")]

@@ -120,7 +120,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
             yield f"cover {frozen.name}", partial(covers.judge, under_test, short)
         for stated in LAWS:
             if index()[stated.clause].chapter == chapter and set(stated.needs) <= set(under_test.adapter.chapters):
-                yield f"law {stated.clause}", partial(laws.judge, under_test, stated)
+                yield stated.check(chapter), partial(laws.judge, under_test, stated)
         for name in ({chapter} & set(CACHES) or CACHES) if chapter in KINDS else ():
             if name in under_test.adapter.chapters:
                 yield (

@@ -204,7 +204,7 @@ def _value(value: Value) -> Schema:
 
 def _described() -> Schema:
     says = "Questions beyond those that every engine answers: run, operations done in one message."
-    takes = {"description": says, "type": "array", "items": {"enum": [RUN.name]}}
+    takes = {"description": says, "type": "array", "items": {"enum": [RUN.name, "scribble"]}}
     properties = {"id": _ID, "result": {"const": "ok"}, "describe": {"$ref": "kvconform:describe"}}
     return _object(properties, {**properties, "takes": takes}, description="To describe.")
 

@@ -55,7 +55,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         clauses=found,
         failures=[_diagnosed(f, tally) for f in kept(tally)],
         coverage=dict(sorted(tally.coverage.items())),
-        problems=[*tally.problems, *_problems(found, in_part)],
+        problems=[*dict.fromkeys(tally.problems), *_problems(found, about)],
         memory=about["memory"] | ({"restarts": tally.restarts} if tally.restarts else {}),
         shut_out=dict(sorted(tally.shut_out.items())),
         residency=[tally.spent[name] for name in sorted(tally.spent)],
@@ -77,12 +77,21 @@ def _diagnosed(failure: Failure, tally: Tally) -> Failure:
     return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(failure.key(), UNSET))
 
 
-def _problems(found: list[ClauseRecord], in_part: bool) -> list[str]:
-    """A declared chapter that nothing exercised is an error, never a pass; unless only a part was judged."""
+def _problems(found: list[ClauseRecord], about: Mapping[str, Any]) -> list[str]:
+    """A claimed clause that nothing exercised is an error, never a pass: quick runs exercise all of them too. Only
+    a run that was cut short, or that judged some checks again, has not tried to."""
     left = [c.id for c in found if c.verdict == "NOT_RUN" and not c.reason.startswith(EARLY)]
-    if left and not in_part:
-        return [f"harness: selected and supported, but exercised by no trace: {', '.join(left)}"]
+    if left and not about["partial"] and not about["selection"].get("again"):
+        return [f"harness: {NOT_EXERCISED} {', '.join(left)}. {WHAT_TO_DO}"]
     return [] if found else ["harness: no clause was selected"]
+
+
+NOT_EXERCISED = "claimed, and nothing exercised what they are about:"
+
+WHAT_TO_DO = (
+    "See why what their examples do is refused or left out (`kvconform explain CLAUSE` shows them), or claim less: "
+    "a limit, a dialect, `without`"
+)
 
 
 def _clause(evidence: Evidence) -> ClauseRecord:

@@ -3,18 +3,39 @@ fails early claims as much as one that is right."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.other_kinds import moved
 from kvconform.judge import trial
-from kvconform.oracle.reference import CitingReference
+from kvconform.judge.trial_result import TrialResult
+from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvspec.contract import Description
-from kvspec.reading.clauses import Clause
+from kvspec.reading.clauses import Clause, index
 from kvspec.trace import Trace
 
 
 def exercisable(clause: Clause, adapter: Description) -> bool:
-    """Tell whether worked examples of a clause, fitted to the claim, exercise it on a cache that is right."""
-    return not clause.law and any(clause.id in _exercised(trace, adapter) for trace in _examples(clause, adapter))
+    """Tell whether worked examples of a clause, fitted to the claim, exercise it on a cache that is right, and in what
+    it is about."""
+    if clause.law:
+        return False
+    seen = [_seen(trace, adapter) for trace in _examples(clause, adapter)]
+    rows = shown_with_rows(clause) if any(clause.id in each.exercised() for each in seen) else False
+    return any(clause.id in (each.with_rows() if rows else each.exercised()) for each in seen)
+
+
+def shown_with_rows(clause: Clause) -> bool:
+    """Tell whether its own worked examples exercise it in an operation that is done, and not refused, after rows
+    were taken."""
+    return _shown_with_rows(clause.id)
+
+
+@cache
+def _shown_with_rows(id: str) -> bool:
+    clause = index()[id]
+    traces = [example.trace for example in clause.examples]
+    return any(id in trial.run(t, CitingReference(), REFERENCE, clause.level).with_rows() for t in traces)
 
 
 def _examples(clause: Clause, adapter: Description) -> list[Trace]:
@@ -25,5 +46,5 @@ def _examples(clause: Clause, adapter: Description) -> list[Trace]:
     return list(fitted([*own, *(trace for trace in others if trace is not None)], adapter))
 
 
-def _exercised(trace: Trace, adapter: Description) -> list[str]:
-    return trial.on(trace, lambda observe: CitingReference(observe=observe), adapter).exercised()
+def _seen(trace: Trace, adapter: Description) -> TrialResult:
+    return trial.on(trace, lambda observe: CitingReference(observe=observe), adapter)

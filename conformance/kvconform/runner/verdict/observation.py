@@ -20,6 +20,9 @@ TAKES = {
 OUTSIDE = "rows outside the window"
 """The part of a ring that cannot be seen at level visible without masks."""
 
+COPIED = "who owns the engine's arrays: those of the wire are copies"
+"""What an engine in another process does not show, unless its process overwrites arrays itself: see WIRE.md."""
+
 ALWAYS = ("result", "intact")
 """Observables that every adapter shows."""
 
@@ -38,6 +41,8 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
     caches = [kind for kind in kinds if kind in CACHES]
     if seen in TAKES and caches == kinds and all(TAKES[seen] in adapter.chapters[kind].without for kind in kinds):
         yield seen
+    if seen == "intact" and not adapter.overwrites:
+        yield COPIED
     masked = "mask" in adapter.observed(kinds)
     if seen == "mask" and not masked:
         yield seen

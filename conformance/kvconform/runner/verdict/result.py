@@ -28,6 +28,12 @@ class CheckResult:
     interrupted: bool = False
     """Whether its tally holds only what was judged before an interruption."""
 
+    @property
+    def unjudged(self) -> str:
+        """Why no trace was judged."""
+        why = "none of its traces is within what the adapter claims: its abilities, its dialects, its limits"
+        return self.tally.shut_out.get(self.check, why)
+
     def dumps(self) -> str:
         """Write it as JSON, as the journal holds a tally: what crosses a network is read and not unpickled."""
         return msgspec.json.encode(self).decode()

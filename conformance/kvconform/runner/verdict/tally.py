@@ -26,6 +26,10 @@ class Tally:
 
     exercised: dict[str, Counter[str]] = field(default_factory=dict)
     """Steps by clause and source."""
+    with_rows: set[str] = field(default_factory=set)
+    """Clauses that an operation exercised which was done, and not refused, after rows were taken."""
+    judged: int = 0
+    """Trials, and questions to the adapter as a whole."""
     tests: dict[str, list[str]] = field(default_factory=dict)
     oracles: dict[str, str] = field(default_factory=dict)
     agreed: Counter[str] = field(default_factory=Counter)
@@ -63,6 +67,8 @@ class Tally:
             self._exercise(clause, source, steps)
             self._tested(clause, check)
             self.oracles[clause] = seen.oracle
+        self.with_rows |= seen.with_rows()
+        self.judged += 1
         self.differed.update(seen.blamed)
         if not seen.known:  # a known deviation tells nothing of which clause another failure is about
             (self.present if seen.failed else self.agreed).update({*seen.exercised(), *seen.blamed})
@@ -73,6 +79,7 @@ class Tally:
     def held(self, clause: str, source: str, check: str, oracle: str) -> None:
         """Count a law or another statement about whole traces that held."""
         self._exercise(clause, source, 1)
+        self.with_rows.add(clause)
         self.agreed[clause] += 1
         self.oracles.setdefault(clause, oracle)
         self._tested(clause, check)
@@ -141,6 +148,8 @@ class Tally:
         for clause, checks in other.tests.items():
             for check in checks:
                 self._tested(clause, check)
+        self.with_rows |= other.with_rows
+        self.judged += other.judged
         self.oracles |= other.oracles
         for name in ("agreed", "present", "differed"):
             getattr(self, name).update(getattr(other, name))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
-from kvconform.runner.verdict.exercisable import exercisable
+from kvconform.runner.verdict.exercisable import exercisable, shown_with_rows
 from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
@@ -64,9 +64,14 @@ def _out_of_reach(e: Evidence) -> str:
 
 
 def _exercised(e: Evidence) -> bool:
-    """Whether traces say anything of the clause; of a law only its own pairs of traces do."""
+    """Whether traces say anything of the clause, in what it is about. Only its own pairs of traces do of a law; of
+    a clause that its examples show with rows, what was refused or had no rows says nothing."""
+    if e.tally.differed[e.clause.id]:
+        return True
     sources = set(e.tally.exercised.get(e.clause.id, ()))
-    return e.tally.differed[e.clause.id] > 0 or ("law" in sources if e.clause.law else bool(sources))
+    if e.clause.law:
+        return "law" in sources
+    return bool(sources) and (e.clause.id in e.tally.with_rows or not shown_with_rows(e.clause))
 
 
 def _broken(e: Evidence) -> Verdict | None:
@@ -128,7 +133,14 @@ def _ended_early(e: Evidence) -> Verdict | None:
 def _not_exercised(e: Evidence) -> Verdict | None:
     if _exercised(e):
         return None
-    return Verdict("NOT_RUN", "the run was cut short before it" if e.partial else "no trace exercised it")
+    if e.partial:
+        return Verdict("NOT_RUN", "the run was cut short before it")
+    sources = e.tally.exercised.get(e.clause.id)
+    return Verdict("NOT_RUN", f"exercised only {LESS[e.clause.law]}" if sources else "no trace exercised it")
+
+
+LESS = {True: "by an example, and by no law", False: "by what was refused, or without rows"}
+"""What is no exercise: of a law, and of a clause that its own example shows with rows."""
 
 
 def _beyond_laws(e: Evidence) -> str:
