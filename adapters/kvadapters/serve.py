@@ -18,6 +18,7 @@ from kvspec.chapters.record import LARGEST
 from kvspec.contract import CHAPTERS, Adapter, Description, Pair, description
 from kvspec.errors import BadInput, CannotRun, Unsupported
 from kvspec.geometry import FIELDS, SIZES, Array, Config
+from kvspec.masks import Explicit
 from kvspec.operations.abilities import needed
 from kvspec.operations.table import RUN, TAKES_QUERIES, TAKES_ROWS, Operation, cache_of, chapters_of
 from kvspec.registry import OBSERVABLES
@@ -50,9 +51,19 @@ class ClaimedSession(Session):
             kind, config = self.kinds[cache_of(op)], self.configs[cache_of(op)]
         else:
             return
+        op = _with_sorts(op, inputs)
         chapters = {kind, *chapters_of(op)} - set(self.claims.chapters)
         if missing := sorted(chapters) or self.claims.lacks(needed(op, kind, config)):
             raise Unsupported(f"{self.claims.name} does not claim {', '.join(missing)}")
+
+
+def _with_sorts(op: Operation, inputs: Inputs) -> Operation:
+    """Give a mask of the wire with the dtypes of its explicit parts, which stand in its tensors."""
+    if op["op"] != "mask" or inputs.logical is None:
+        return op
+    arrays = (part.array for part in inputs.logical if isinstance(part, Explicit))
+    dtypes = ({"dtype": "bool" if array.dtype == bool else "f32"} for array in arrays)
+    return {**op, "parts": [next(dtypes) if isinstance(p, dict) and "tensor" in p else p for p in op["parts"]]}
 
 
 class Server:

@@ -65,7 +65,8 @@ def test_processes_that_describe_themselves_otherwise_do_not_conform(
 def test_a_small_claim_that_is_honest_is_exercised_whole(name: str) -> None:
     """It may take more than it claims, which the check of honesty says; nothing is left without a trace."""
     status, record = run(name)
-    assert (harness_problems(record), "NOT_RUN" in verdicts(record).values(), status == 3) == ([], False, False)
+    assert (harness_problems(record), status == 3) == ([], False)
+    assert {*verdicts(record).values()} <= {"PASS", "NOT_CLAIMED"}
     reasons = [c["reason"] for c in record["clauses"] if c["verdict"] == "NOT_CLAIMED"]
     assert all(reasons) and "left out" in record["selection"]
 

@@ -15,13 +15,6 @@ from kvspec.geometry import Config
 from kvspec.registry import CACHES
 
 LIMITS: dict[str, dict[str, Any]] = {
-    "FewRows": {"rows": 4},
-    "SingleRows": {"append": 1},
-    "OneSequence": {"batch": 1},
-    "OneHead": {"heads": 1},
-    "WideWindows": {"window": {"least": 2}},
-    "WiderWindows": {"window": {"least": 4}},
-    "WideRows": {"dims": {"multiple": 64, "equal": True}},
     "AllLimits": {
         "rows": 32,
         "append": 1,
@@ -30,6 +23,13 @@ LIMITS: dict[str, dict[str, Any]] = {
         "window": {"least": 4},
         "dims": {"multiple": 16},
     },
+    "FewRows": {"rows": 4},
+    "SingleRows": {"append": 1},
+    "OneSequence": {"batch": 1},
+    "OneHead": {"heads": 1},
+    "WideWindows": {"window": {"least": 2}},
+    "WiderWindows": {"window": {"least": 4}},
+    "WideRows": {"dims": {"multiple": 64, "equal": True}},
 }
 """Limits by the name of the adapter that has them."""
 
