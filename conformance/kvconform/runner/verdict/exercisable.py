@@ -16,8 +16,8 @@ from kvspec.trace import Trace
 
 
 def exercisable(clause: Clause, adapter: Description) -> bool:
-    """Tell whether worked examples of a clause, fitted to the claim, exercise it on a cache that is right, and in what
-    it is about."""
+    """Tell whether examples of a clause, fitted to the claim, exercise it in what it is about on a cache that
+    is right."""
     if clause.law:
         return False
     seen = [_seen(trace, adapter) for trace in _examples(clause, adapter)]
