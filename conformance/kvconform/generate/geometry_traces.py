@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -40,14 +40,12 @@ class _Shown:
 def traces(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
     """Give traces in which caches of a kind do each of their operations at a geometry; one is observed only at its
     end."""
-    wanted = set(OF_KIND[kind]) - {RUN.name}
-    shown = [_Shown(moved, each.operations) for each in _candidates(kind) if (moved := at(each.trace, geometry))]
-    chosen = list[Trace]()
-    while best := max(shown, key=lambda each: each.worth(wanted), default=None):
-        if not best.worth(wanted):
-            break
-        chosen.append(best.trace)
-        wanted -= best.operations
+    wanted, left, chosen = set(OF_KIND[kind]) - {RUN.name}, list(_candidates(kind)), list[Trace]()
+    while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
+        left.remove(best)
+        if trace := at(best.trace, geometry):
+            chosen.append(trace)
+            wanted -= best.operations
     return (*chosen, blind(max(chosen, key=lambda trace: len(trace.ops))))
 
 
@@ -66,19 +64,21 @@ def caches(trace: Trace) -> Iterator[tuple[str, Met]]:
 @cache
 def _candidates(kind: str) -> tuple[_Shown, ...]:
     """Worked examples on caches of a kind; for operations that none of them shows, those of other kinds, moved."""
-    own = [_Shown(e.trace, found) for e in _examples() if (found := _operations(e, kind))]
+    own = [_Shown(e.trace, found) for e, each in _examples() if (found := each.get(kind))]
     lacks = set(OF_KIND[kind]).difference(*(each.operations for each in own))
     beside = _Shown(replace(own[0].trace, ops=({"op": OPEN.name, "cache": "B"},)), frozenset({OPEN.name}))
     return (*own, *(each for each in (*_others(kind, lacks), beside) if each.operations & lacks))
 
 
-def _examples() -> Iterator[Example]:
-    return (example for clause in index().values() for example in clause.examples)
+@cache
+def _examples() -> tuple[tuple[Example, Mapping[str, Operations]], ...]:
+    """Give the worked examples, each with the operations that caches of each kind do in it."""
+    return tuple((example, _operations(example)) for clause in index().values() for example in clause.examples)
 
 
 def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
-    for example in _examples():
-        shows = _operations(example, example.trace.kind).intersection(lacks)
+    for example, done_by in _examples():
+        shows = done_by.get(example.trace.kind, frozenset()) & set(lacks)
         if shows and example.trace.kind != kind and (trace := moved(example.trace, kind)):
             few = {name: SOME for name in ("max_len", "page_size") if getattr(trace.config, name)}
             trace = replace(trace, config=trace.config.changed(**few))
@@ -87,15 +87,16 @@ def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
             yield _Shown(trace, frozenset(done))
 
 
-def _operations(example: Example, kind: str) -> Operations:
-    """Give the operations that caches of a kind do in an example, without those that are refused, and those that
+def _operations(example: Example) -> dict[str, Operations]:
+    """Give the operations that caches of each kind do in an example, without those that are refused, and those that
     name a geometry of their own."""
-    kinds, found = {"A": example.trace.kind}, set[str]()
+    kinds, found = {"A": example.trace.kind}, dict[str, Operations]()
     for op, row in zip(example.trace.ops, example.rows, strict=True):
         if op["op"] == OPEN.name:
             kinds[cache_of(op)] = argument(op, "kind") or example.trace.kind
         said = str([*row.said.values()])
         if row.said and "refused" not in said and "unsupported" not in said:
-            parts = (part for part in parts_of(op) if not OWN & set(part))
-            found |= {part["op"] for part in parts if kinds.get(cache_of(part)) == kind}
-    return frozenset(found)
+            for part in (part for part in parts_of(op) if not OWN & set(part) and cache_of(part) in kinds):
+                kind = kinds[cache_of(part)]
+                found[kind] = found.get(kind, frozenset()) | {part["op"]}
+    return found

@@ -97,8 +97,8 @@ class Variation:
     """Whether a trace in this form tells something of an adapter that the trace as it was drawn does not."""
 
     def some(self, traces: Sequence[Trace]) -> Iterator[Trace]:
-        """Give this form of a share of the traces."""
-        return map(self.of, traces[:: self.share])
+        """Give this form of a share of the traces; of the first, which is the simplest, only if there are few."""
+        return map(self.of, traces[self.share - 1 :: self.share] or traces[:1])
 
     def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
         """Fit traces of this form to an adapter; leave out those that would tell nothing of it."""

@@ -30,7 +30,7 @@ BATCHED = {*(operation.name for operation in RECORDS["batch"].operations), "atte
 """What a store does to its batch."""
 
 
-REFUSED = {"growing": {"fit"}, "ring": {"fit"}}
+REFUSED = {kind: {"fit"} for kind in KINDS if kind != "store"}
 """What caches refuse whatever their geometry (MEM-17)."""
 
 
