@@ -85,7 +85,11 @@ def fma(a: Array, b: Array, c: Number) -> Array:
 def _once(product: Array, c: Number) -> Array:
     """An exact product + c, rounded once."""
     total = np.asarray(product + c)
-    return _f32(_odd(total, product, c) if _twice(total).any() else total)
+    twice = _twice(total)
+    if twice.any():
+        parts = (np.broadcast_to(x, total.shape)[twice] for x in (product, c))
+        total[twice] = _odd(total[twice], *parts)
+    return _f32(total)
 
 
 def _twice(total: Array) -> Array:
@@ -166,7 +170,7 @@ def _chain(factors: Array, products: Array) -> Array:
     return x
 
 
-TOGETHER = 64
+TOGETHER = 16
 """Links of a chain that are looked at together."""
 
 
