@@ -31,7 +31,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     if not trace.ops or not suits(trace, adapter):
         return
     seen = under_test.judge(trace, "example")
-    wrong = disagreements(worked, seen, adapter) if trace.ops == worked.trace.ops else []
+    wrong = disagreements(worked, seen, adapter) if _told_by_its_table(worked, seen) else []
     if seen.lacks:
         return  # the failure is kept for the clauses of the operation that is not there
     if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
@@ -51,7 +51,11 @@ def _otherwise(worked: Example, seen: TrialResult, adapter: Description) -> bool
     return any(does_otherwise(row.said, want, worked, adapter) for row, (want, _) in rows)
 
 
+def _told_by_its_table(worked: Example, seen: TrialResult) -> bool:
+    """Whether the example was judged whole, and at the level of its clause or above: below it, tables ask more."""
+    return seen.trace.ops == worked.trace.ops and seen.level in (index()[worked.clause].level, "storage")
+
+
 def _read_to_its_end(worked: Example, seen: TrialResult, adapter: Description) -> bool:
-    """Whether an example that held was read to its end, at the level of its clause or above."""
-    whole = seen.trace.ops == worked.trace.ops and not _otherwise(worked, seen, adapter)
-    return whole and seen.level in (index()[worked.clause].level, "storage")
+    """Whether the table of an example that held was read to its end."""
+    return _told_by_its_table(worked, seen) and not _otherwise(worked, seen, adapter)

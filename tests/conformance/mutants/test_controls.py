@@ -166,3 +166,12 @@ def test_every_control_says_whether_it_must_live() -> None:
     lives = {m.id: m.is_control for m in controls.mutants()}
     assert {f"control/{v.__name__}" for v in correct_variants.VARIANTS} <= {i for i, live in lives.items() if live}
     assert {f"control/{v.__name__}" for v in controls.WRONG} == {i for i, live in lives.items() if not live}
+
+
+def test_the_table_of_a_clause_of_storage_is_not_read_at_level_visible() -> None:
+    """PAGE-32 says at level storage when a page is refused; a pool that takes pages from the top claims visible."""
+    under_test = LocalAdapter(correct_variants.FromTheTop())
+    (worked, *_) = index()["PAGE-32"].examples
+    assert index()["PAGE-32"].level == "storage" and under_test.adapter.chapters["page"].level == "visible"
+    examples.judge(under_test, worked)
+    assert under_test.tally.own == {} and under_test.tally.failures == []
