@@ -140,7 +140,7 @@ class ListModelSession(CitingSession):
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             step.least = cache.least()
             self._look_at_dialect(op, step, cache)
-        if getattr(cache, "follows", False):
+        if "free" in step.values and getattr(cache, "follows", False):
             step.between["free"] = cache.free_between()
             del step.values["free"]
         for name in [name for name in step.values if name.partition(".")[0] in NOT_SAID]:

@@ -11,7 +11,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.generate.variations import alike
+from kvconform.generate.variations import alike, blind
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants.correct_variants.shares_pages import PagesShared
@@ -93,6 +93,13 @@ def test_and_at_level_storage(pages: type[Any]) -> None:
 def test_a_pool_that_shares_equal_pages_and_says_so_is_right(pages: type[Any]) -> None:
     for trace in (*drawn("page", 2), *equal_pages()):
         seen = judged(trace, pool(pages, declares=True))
+        assert not seen.failed, (seen.differences[0].message, sentence(trace))
+
+
+@pytest.mark.parametrize("pages", [PagesShared, AskedFirst])
+def test_it_is_right_while_nobody_looks_too(pages: type[Any]) -> None:
+    for trace in equal_pages()[::4]:
+        seen = judged(blind(trace), pool(pages, declares=True))
         assert not seen.failed, (seen.differences[0].message, sentence(trace))
 
 
