@@ -366,7 +366,8 @@ def one_more(place: Place | None) -> Callable[[Event, Do], Any]:
             return found + 1
         if isinstance(found, list):
             return [*found[:-1], found[-1] + (found[-1] >= 0)] if found else found
-        return type(found)(found[0] + 1, *found[1:])
+        told = (found[0] + 1, *found[1:])
+        return type(found)(*told) if hasattr(found, "_fields") else told
 
     return effect
 
