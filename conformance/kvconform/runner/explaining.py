@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kvconform.judge.trial_result import TrialResult
@@ -47,19 +47,25 @@ class Explaining:
         """
         if not seen.failed or not self.entries or not seen.blamed:
             return seen
-        if self.of_models and self.explained(seen, self.all):
-            seen.known = dict.fromkeys(seen.blamed, self.reason(seen))
-            ended = len(seen.steps) == len(seen.trace.ops) or seen.verdict != "FAIL"
-            behind = seen if ended else again(self.all)
-            if behind is seen or not behind.failed:
-                seen.later = behind.steps[len(seen.steps) :]
+        if self.of_models and (behind := self._by_models(seen, again)):
+            why = self.reason(seen)
+            if not behind.failed:
+                seen.known, seen.later = dict.fromkeys(seen.blamed, why), behind.steps[len(seen.steps) :]
                 return seen
-            behind.behind = next(iter(seen.known.values()))
-            return behind
+            behind.behind = why
+            seen = behind
         failure = told(seen)
         outcome = next((k for k in self.entries if k.is_outcome(failure)), None)
         seen.known = dict.fromkeys(seen.blamed, outcome.because) if outcome else {}
         return seen
+
+    def _by_models(self, seen: TrialResult, again: Callable[[Deviating], TrialResult]) -> TrialResult | None:
+        """The trial as the models judge it; None if it differs from them where it differs from the spec, or before.
+        What ended the worker is not run again."""
+        if len(seen.steps) == len(seen.trace.ops) or seen.verdict != "FAIL":
+            return replace(seen, differences=[]) if self.explained(seen, self.all) else None
+        behind = again(self.all)
+        return None if behind.failed and len(behind.steps) <= len(seen.steps) else behind
 
     def reason(self, seen: TrialResult) -> str:
         """The reason of the model that explains the first difference alone; of those that are needed together."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from kvconform.runner.journal import Journal
 from kvconform.runner.progress import Progress
+from kvconform.runner.proposing import proposed
 from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
@@ -138,7 +139,7 @@ class Run:
         worker.start_deadline = min(QUICK_START, worker.start_deadline)
         with suppress(KeyboardInterrupt):
             named = diagnose(failures, lambda trace: self.under_test.run(trace, past=True), self.adapter)
-            found = Tally(diagnosis=named)
+            found = Tally(diagnosis=named, entries=proposed(failures, named, self.under_test))
             self.journal.write("judged", test="diagnosis", tally=found.to_json())
             total.merge(found)
 

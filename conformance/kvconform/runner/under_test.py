@@ -22,6 +22,7 @@ from kvconform.oracle.reference import Performs
 from kvconform.runner.explaining import Explaining
 from kvconform.runner.failures import LOOK_BACK, Failures
 from kvconform.runner.settings import Settings, require_known
+from kvconform.runner.verdict import outcomes
 from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
 from kvconform.runner.verdict.models import demand_claimed, deviating
 from kvconform.runner.verdict.tally import Tally, empty_coverage
@@ -114,6 +115,10 @@ class AdapterUnderTest:
         if seen.failed and not seen.known and self._declares(seen.verdict, seen.blamed):
             seen.known = {clause: self.adapter.known[clause] for clause in seen.blamed}
         return seen
+
+    def judged_by(self, trace: Trace, deviating: Deviating) -> TrialResult:
+        """One trial by oracles that deviate, counted nowhere."""
+        return self._on(trace, deviating)
 
     def failure_of(self, seen: TrialResult) -> Failure:
         """The entry of a failed trial, as yet without a source."""
@@ -273,7 +278,7 @@ def failure(
     """The record's entry of a failed trial, with the clauses that known deviations explain."""
     trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
     if seen.behind:
-        message += f" (behind what is known: {seen.behind})"
+        message += f"{outcomes.BEHIND}{seen.behind})"
     if seen.first:
         message += f" ({seen.first})"
     if not deterministic:

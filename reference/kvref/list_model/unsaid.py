@@ -40,7 +40,8 @@ def may(result: str, *clauses: str) -> Iterator[None]:
 class AnyCache:
     """A cache of which nothing is said: each of its methods raises Unsaid."""
 
-    unsure = False
+    follows = unsure = False
+    """It neither takes its answers from the adapter, nor holds rows that are not known beside others that are."""
 
     def __getattr__(self, name: str) -> Any:
         """Raise Unsaid whatever is asked; AttributeError for what Python itself asks of any object."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from kvreports import facts, inline_markdown
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
@@ -138,4 +140,6 @@ def _failure(failure: Failure, ids: list[str], spec: str) -> list[str]:
     parts += [literal(failure.message, 1500), code(failure.words, 1500)]
     parts += [] if failure.deterministic else [NONDETERMINISTIC]
     parts += [literal(text, 1500) for text in after(failure)]
-    return [*parts, fenced(draw(failure.steps))]
+    parts.append(fenced(draw(failure.steps)))
+    known = [] if failure.entry is UNSET else ["Once it is reported, in `kvconform.toml`:", fenced(failure.entry)]
+    return [*parts, *known]

@@ -75,7 +75,14 @@ def _first(finding: Finding, record: Record, clauses: Clauses, width: int) -> st
     named = [_indented(text, width) for text in _diagnosis(failed)]
     parts = [*named, ""] if failed.diagnosis else []
     parts += [*head, "", failure(failed, width), *([] if failed.diagnosis else ["", *named])]
-    return "\n".join([*parts, "", *_next(finding, record)])
+    return "\n".join([*parts, "", *_next(finding, record), *_entry(failed)])
+
+
+def _entry(failed: Failure) -> Iterator[str]:
+    """What makes the failure known, once it is reported."""
+    if failed.entry is not UNSET:
+        yield from ("", "to expect it once you have reported it, write into kvconform.toml:")
+        yield from (f"  {line(text)}" for text in failed.entry.splitlines())
 
 
 def _diagnosis(failed: Failure) -> list[str]:

@@ -159,6 +159,8 @@ class Failure(Part):
     diagnosis: list[KnownBug] | UnsetType = UNSET
     """Known bugs that answer as the adapter did, the likeliest first; empty where none does. Absent where nobody
     looked."""
+    entry: str | UnsetType = UNSET
+    """The entry of `kvconform.toml` that would make this failure known; absent where it is known, or none would."""
     after: Predecessor | UnsetType = UNSET
     """The trace after which this one fails; absent where it fails by itself, in a new process."""
 

@@ -7,16 +7,21 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
-from kvconform.runner.verdict import known
+from kvconform.runner.verdict import known, models, outcomes
 from kvconform.runner.verdict.known import KnownDeviation
+from kvspec import notation
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
 from support.engines import known_engines, second_bugs, update_engines
 from support.running import command_line, judging
 from support.running.judging import broken, clause
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
+from tools.floors import ROOT
 
 WORDS = "ring kv_heads=1 window=1: append 1; rewind 0"
 TRIM = KnownDeviation("RING-7", "a trim of the only row is not counted", shows="offset: expected 0, found 1")
@@ -80,6 +85,123 @@ def test_a_bug_of_another_clause_fails_behind_it() -> None:
     assert clause(seen, "RING-1").verdict == "FAIL" and seen.exit_status == 1
     assert "query 2 sees c d e; expected d e" in clause(seen, "RING-1").reason
     assert [failed.expected for failed in seen.failures] == [False, True]
+
+
+def test_the_entries_that_a_record_proposes_make_its_failures_known(tmp_path: Path) -> None:
+    file = tmp_path / "kvconform.toml"
+    proposed = [f.entry for f in judged("forgets").failures]
+    assert proposed and UNSET not in proposed
+    file.write_text("\n\n".join(map(str, proposed)))
+    entries = tuple(replace(k, adapter="") for k in known.read(file))
+    assert judged("forgets", *entries).exit_status == 0 and judged("forgets_two", *entries).exit_status == 1
+
+
+MODEL_FILE = """
+from kvref.list_model.caches import CacheModel
+
+
+class OneTooWide(CacheModel):
+    def visible(self, position):
+        return range(max(0, position - self.config.window), position + 1)
+"""
+
+
+@pytest.fixture
+def modelled(tmp_path: Path) -> KnownDeviation:
+    """An entry whose model is a class of a file beside it."""
+    (tmp_path / "model.py").write_text(MODEL_FILE)
+    file = tmp_path / "kvconform.toml"
+    file.write_text(MODEL.replace('"x"', '"model.py:OneTooWide"'))
+    (entry,) = known.read(file)
+    return entry
+
+
+FIVE = "ring kv_heads=1 window=1: append 5"
+FIVE_ROWS = KnownDeviation(
+    "RING-3", "five rows", trace=FIVE, shows="expected ok, found error (ValueError: five rows (second_bugs.py:*))"
+)
+
+
+def test_a_model_is_a_class_of_a_file(modelled: KnownDeviation) -> None:
+    seen = behind("SlidingCache", modelled)
+    assert seen.exit_status == 0 and "RING-1" in broken(seen)
+    assert behind("CountsTwice", modelled).exit_status == 1
+
+
+def test_entries_hold_together(modelled: KnownDeviation) -> None:
+    both = (modelled, FIVE_ROWS), (modelled,), (FIVE_ROWS,)
+    assert [behind("RefusesFive", *entries).exit_status for entries in both] == [0, 1, 1]
+
+
+def test_a_model_may_leave_open_what_a_cache_holds() -> None:
+    file = ROOT / "deviations" / "kvconform.toml"
+    counts = next(k for k in known.read(file) if k.models == ("models.py:CountsRefusedRows",))
+    seen = judging.record_of(
+        f"{update_engines.__name__}:counts_later_rows", RINGS, known=(replace(counts, adapter="", versions=""),)
+    )
+    assert (clause(seen, "RING-13").verdict, seen.exit_status) == ("XFAIL", 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("WIN-04/OwnRowNotCountd", "did you mean WIN-04/OwnRowNotCounted"),
+        ("model.py:None_", "the file has no class None_"),
+        ("model.py:Alone", "is made from no class of kvref"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded_says_why(model: str, words: str, modelled: KnownDeviation) -> None:
+    code = tuple((name, text + "\n\nclass Alone:\n    pass\n") for name, text in modelled.code)
+    with pytest.raises(BadInput, match=words):
+        models.deviating([replace(modelled, model=model, code=code)])
+
+
+WIDE_PATTERNS = (
+    *("sees *", "sees *; expected", "query * sees ", "sees", "expected", "found ok", "offset: expected"),
+    *(
+        "offset: * found",
+        "found",
+        "*",
+        "view: expected",
+        "does not fit",
+        "expected ok, found error",
+        "can: expected",
+    ),
+)
+
+
+@pytest.mark.parametrize("shows", WIDE_PATTERNS)
+def test_a_pattern_that_fits_any_failure_of_its_sort_is_refused(shows: str) -> None:
+    for trace in ("", WORDS):
+        with pytest.raises(BadInput, match="write a model"):
+            outcomes.demand_tight(shows, trace, "here")
+
+
+def test_a_message_that_all_failures_of_its_sort_have_needs_its_trace() -> None:
+    outcomes.demand_tight("expected refused RING-14, found ok", WORDS, "here")
+    with pytest.raises(BadInput, match="give its trace too"):
+        outcomes.demand_tight("expected refused RING-14, found ok", "", "here")
+
+
+@pytest.mark.parametrize(
+    "shows",
+    ["query 1 sees a b; expected b", "offset: expected 0, found 1", "query 9 sees a; expected b (n from 9 on)"],
+)
+def test_a_printed_message_is_taken_and_matches_itself(shows: str) -> None:
+    outcomes.demand_tight(shows, "", "here")
+    assert outcomes.matches(shows, shows) and not outcomes.matches(shows, "offset: expected 0, found 2")
+
+
+def test_known_failures_use_up_no_budget_and_are_shortened_once() -> None:
+    under_test = LocalAdapter(second_bugs.SlidingCache, known=(WIDE,))
+    trace, before = notation.trace("ring", "kv_heads=1 window=2", "append 5; append 1; append 4"), 0
+    for n in range(2):
+        before = under_test.operations
+        with under_test.judging(f"check {n}") as tally:
+            for _ in range(60):
+                under_test.judge(trace, "explore")
+        assert under_test.budget_used == 0 and tally.failures and all(f.expected for f in tally.failures)
+    assert under_test.operations - before == 60 * (1 + 3), "up to the first difference, then the whole trace"
 
 
 def test_one_that_is_gone_is_told() -> None:

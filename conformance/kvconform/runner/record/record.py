@@ -13,6 +13,7 @@ from kvconform import SUITE_VERSION
 from kvconform.generate import frozen_covers
 from kvconform.runner.record.private import published
 from kvconform.runner.record.provenance import machine, suite_digest
+from kvconform.runner.verdict.entry import of_outcome
 from kvconform.runner.verdict.known import gone
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import (
@@ -53,7 +54,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
         exit_status=0,
         summary=dict(Counter(c.verdict for c in found)),
         clauses=found,
-        failures=[_diagnosed(f, tally) for f in kept(tally)],
+        failures=[_diagnosed(f, tally, adapter) for f in kept(tally)],
         coverage=dict(sorted(tally.coverage.items())),
         problems=[*dict.fromkeys(tally.problems), *_problems(found, about)],
         memory=about["memory"] | ({"restarts": tally.restarts} if tally.restarts else {}),
@@ -71,10 +72,12 @@ def kept(tally: Tally) -> list[Failure]:
     return _one_each(ranked)
 
 
-def _diagnosed(failure: Failure, tally: Tally) -> Failure:
-    """The failure with its diagnosis, its clauses by suspicion."""
-    ranked = sorted(failure.clauses, key=lambda c: -tally.suspicion(c))
-    return replace(failure, clauses=ranked, diagnosis=tally.diagnosis.get(failure.key(), UNSET))
+def _diagnosed(failure: Failure, tally: Tally, adapter: Description) -> Failure:
+    """The failure with its diagnosis and the entry that would make it known, its clauses by suspicion."""
+    ranked, key = sorted(failure.clauses, key=lambda c: -tally.suspicion(c)), failure.key()
+    entry = "" if failure.expected else tally.entries.get(key) or of_outcome(failure, adapter)
+    diagnosis = tally.diagnosis.get(key, UNSET)
+    return replace(failure, clauses=ranked, diagnosis=diagnosis, entry=entry or UNSET)
 
 
 def _problems(found: list[ClauseRecord], about: Mapping[str, Any]) -> list[str]:

@@ -45,11 +45,19 @@ SAME_WORDS = re.compile(
 SUFFIX = re.compile(r" \((?:[^()]* from \d+ on)(?:, [^()]* from \d+ on)*\)$")
 """What a shortened trace with large numbers adds to its message."""
 
+BEHIND = " (behind what is known: "
+"""How a message goes on, where the trace deviates as is known before."""
+
+
+def told(message: str) -> str:
+    """The message of what differs, without what is added to it."""
+    return SUFFIX.sub("", message.partition(BEHIND)[0])
+
 
 def matches(shows: str, message: str) -> bool:
     """Whether a message is the one that was printed."""
-    pattern = ".*".join(map(re.escape, SUFFIX.sub("", shows).split("*")))
-    return re.fullmatch(pattern, SUFFIX.sub("", message), re.DOTALL) is not None
+    pattern = ".*".join(map(re.escape, told(shows).split("*")))
+    return re.fullmatch(pattern, told(message), re.DOTALL) is not None
 
 
 QUERY = re.compile(r"(?:sequence \d+, head \d+: )?query \d+ sees ([a-z0-9 .~?]+); expected ([a-z0-9 .~?]+?)(?:;|$)")
@@ -62,7 +70,7 @@ def difference(message: str) -> Any:
     That is the rows that a query sees too many or too few, counted from those expected; or how far a number is off;
     else the message itself.
     """
-    text = SUFFIX.sub("", message)
+    text = told(message)
     if query := QUERY.match(text):
         seen, expected = (tuple(map(_place, words.split())) for words in query.groups())
         oldest, newest = min(expected, default=0), max(expected, default=0)

@@ -58,6 +58,8 @@ class Tally:
     """How often the worker was started anew, because its memory had grown."""
     shut_out: dict[str, str] = field(default_factory=dict)
     """Checks of which the claim shuts out every trace, and why."""
+    entries: dict[str, str] = field(default_factory=dict)
+    """The entries that would make failures known, with a model, by the key of the failure."""
     diagnosis: dict[str, list[KnownBug]] = field(default_factory=dict)
     """Known bugs that answer as the adapter did, by the key of the failure; see `kvconform.diagnosis.diagnose`."""
 
@@ -165,6 +167,7 @@ class Tally:
         self.restarts += other.restarts
         self.shut_out |= other.shut_out
         self.diagnosis |= other.diagnosis
+        self.entries |= other.entries
         for spent in other.spent.values():
             self._spend((spent.kind, spent.op, spent.when), spent.steps, spent.least, spent.most)
         for name, c in other.coverage.items():
