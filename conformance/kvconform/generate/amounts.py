@@ -5,7 +5,7 @@ from __future__ import annotations
 TRACES, SEED = 60, 0
 """Traces that each exploration draws, and the seed of all drawing, by default."""
 
-BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 4
+BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 8
 """One explored trace in this many is judged again unobserved, one in this many with rows that are alike, one in
 this many with its inputs in other forms, and one in this many at the geometry of a released model."""
 

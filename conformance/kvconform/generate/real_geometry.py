@@ -13,7 +13,18 @@ from typing import Any
 from kvspec.contract import Description
 from kvspec.geometry import SIZES as FIELDS
 from kvspec.geometry import Config, valid
-from kvspec.operations.table import OPEN, RUN, Operation, argument, cache_of, listed, numbers_in, parts_of
+from kvspec.operations.table import (
+    OPEN,
+    RUN,
+    TAKES_QUERIES,
+    Operation,
+    argument,
+    cache_of,
+    each_of,
+    listed,
+    numbers_in,
+    parts_of,
+)
 from kvspec.registry import named_abilities
 from kvspec.trace import Trace, opening, replayable
 
@@ -54,6 +65,21 @@ SIZES = ROWS | {"batch": 1, "layers": 1}
 
 MOST_HEADS, MOST_SEQUENCES = 64, 32
 """The most query heads of an operation, and the sequences that every store's batch may have."""
+
+
+MOST_WORK = 1 << 22
+"""Products that attention may take in a drawn trace: strict attention in numpy does some millions a second."""
+
+
+def work(trace: Trace) -> int:
+    """Bound the products that the attention of a trace takes, as if every query saw every row."""
+    parts = [part for op in trace.ops for part in each_of(op)]
+    asks = [part for part in parts if part["op"] in TAKES_QUERIES]
+    sequences, heads = (max(part.get(name) or 1 for part in parts) if parts else 1 for name in ("m", "heads"))
+    config, rows = trace.config, sum(max(1, part.get("n") or 1) for part in parts)
+    each = max(config.batch, sequences) * max(config.kv_heads, heads) * (config.layers or 1)
+    queries = sum(max(1, part.get("n") or 1) for part in asks)
+    return queries * rows * each * (config.k_dim + config.v_dim)
 
 
 Met = frozenset[tuple[str, int]]

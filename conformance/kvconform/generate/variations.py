@@ -11,7 +11,7 @@ from zlib import crc32
 
 from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.real_geometry import GEOMETRIES, at, beyond
+from kvconform.generate.real_geometry import GEOMETRIES, MOST_WORK, at, beyond, work
 from kvspec.chapters.arguments import ALIKE as ALIKE_FILLS
 from kvspec.contract import Description
 from kvspec.input_forms import INPUTS as FORMS
@@ -80,8 +80,10 @@ def _in_form(op: Operation, number: Iterator[int]) -> Operation:
 
 
 def geometry(trace: Trace) -> Trace:
-    """The same trace at the geometry of one of several models; as it was where that would cost too much."""
-    return at(trace, GEOMETRIES[len(trace.ops) % len(GEOMETRIES)]) or trace
+    """The same trace at the geometry of one of several models; as it was where all of them would cost too much."""
+    first = len(trace.ops) % len(GEOMETRIES)
+    tried = (at(trace, each) for each in (*GEOMETRIES[first:], *GEOMETRIES[:first]))
+    return next((moved for moved in tried if moved and work(moved) <= MOST_WORK), trace)
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ class Variation:
     """Whether a trace in this form tells something of an adapter that the trace as it was drawn does not."""
 
     def some(self, traces: Sequence[Trace]) -> Iterator[Trace]:
-        """Give this form of a share of the traces; of the first, which is the simplest, only if there are few."""
-        return map(self.of, traces[self.share - 1 :: self.share] or traces[:1])
+        """Give this form of a share of the traces, or of the last one. The first is the simplest."""
+        return map(self.of, traces[self.share - 1 :: self.share] or traces[-1:])
 
     def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
         """Fit traces of this form to an adapter; leave out those that would tell nothing of it."""

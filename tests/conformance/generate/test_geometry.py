@@ -13,7 +13,10 @@ from kvadapters.reference import Reference
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met, traces
-from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, Met, beyond, within
+from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, Met, beyond, within, work
+from kvconform.generate.registry import explorations
+from kvconform.generate.strategies import sample
+from kvconform.generate.variations import geometry
 from kvconform.judge import trial
 from kvconform.mutants.planting import having
 from kvconform.oracle.trace_inputs import TraceInputs
@@ -67,8 +70,8 @@ def _met(op: Operation, inputs: TraceInputs, sequences: dict[str, int]) -> tuple
 def census() -> dict[tuple[str, str], set[tuple[str, int]]]:
     """The boundaries that each kind of cache lay beyond in each of its operations."""
     found: dict[tuple[str, str], set[tuple[str, int]]] = {}
-    for each in (trace for kind in KINDS for geometry in GEOMETRIES for trace in traces(kind, geometry)):
-        for kind, operation, boundaries in done(each):
+    for performed in (trace for kind in KINDS for each in GEOMETRIES for trace in traces(kind, each)):
+        for kind, operation, boundaries in done(performed):
             found.setdefault((kind, operation), set()).update(boundaries)
     return found
 
@@ -145,7 +148,7 @@ PLANTED = {
 def found(kind: str, adapter: Any) -> bool:
     """Whether the traces that a run of any length judges at real geometry show that an adapter is wrong."""
     about = description(adapter.describe())
-    for trace in (trace for geometry in GEOMETRIES for trace in traces(kind, geometry)):
+    for trace in (trace for each in GEOMETRIES for trace in traces(kind, each)):
         level = trial.level_of(trace, about)
         if trial.run(trace, Session(adapter, trial.observables(trace, about, level)), about, level).failed:
             return True
@@ -186,3 +189,12 @@ def test_limits_shrink_a_geometry_and_lose_no_trace(kind: str) -> None:
     reached = met([trace for some in judged for trace in some], kind)
     assert {("k_dim", 256), ("v_dim", 256)} <= reached
     assert not {("kv_heads", 5), ("batch", 9)} & reached
+
+
+@pytest.mark.parametrize(
+    "exploration", [e for each in explorations().values() for e in each][::4], ids=lambda e: e.name
+)
+def test_a_drawn_trace_at_a_real_geometry_takes_no_more_work_than_is_bounded(exploration: Any) -> None:
+    drawn = sample.some(exploration.strategy(), 9, 0)
+    for trace in map(geometry, drawn):
+        assert trace in drawn or (beyond(trace.config) and work(trace) <= MOST_WORK)
