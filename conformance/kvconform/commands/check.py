@@ -26,6 +26,7 @@ from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.runner.verdict.models import demand_claimed
 from kvconform.runner.verdict.result import CheckResult
 from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -76,12 +77,13 @@ def _known(life: Life, adapter: Description, expected: tuple[KnownDeviation, ...
 
 
 def _record(results: list[CheckResult], adapter: Description, options: Namespace, seconds: float) -> Record:
-    """The record of the clauses that the log exercised."""
+    """The record of the clauses that the log exercised, in what they are about."""
     total = Tally()
     for result in results:
         total.merge(result.tally)
     shown = {*total.exercised, *(clause for failed in total.failures for clause in failed.clauses)}
-    selected = {i: clause for i, clause in index().items() if i in shown}
+    evidence = (Evidence(clause, total, adapter, partial=False) for i, clause in index().items() if i in shown)
+    selected = {e.clause.id: e.clause for e in evidence if verdict_on(e).name != "NOT_RUN"}
     about: dict[str, Any] = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),

@@ -93,7 +93,7 @@ def _life(first: int, head: Line, *lines: Line) -> Life:
         if not isinstance(given, dict) or not isinstance(given.get("rows", {}), dict):
             raise BadInput(f'line {i}: expected "given": {{"rows": {{"rows": [names]}}}}, found {given!r:.60}')
     try:
-        adapter = description(head.get("adapter")).took(("run",))
+        adapter = description(head.get("adapter"))
         trace = from_json(
             {n: x for n, x in head.items() if n != "adapter"} | {"ops": [line["op"] for line in lines]}
         )

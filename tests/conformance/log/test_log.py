@@ -36,7 +36,7 @@ def lives(chapter: str, level: str) -> Iterator[list[logs.Line]]:
     """The frozen examples of a chapter as a log holds them, but for those with tensors: no name tells these."""
     for vector in files.read(files.FROZEN / files.name("examples", chapter))["vectors"]:
         texts = json.dumps(vector["steps"])
-        if vector["kind"] in CACHES and '"tensor"' not in texts and '"kind": "store"' not in texts:
+        if vector["kind"] in TOLD and '"tensor"' not in texts and '"kind": "store"' not in texts:
             yield [logs.head(vector["kind"], vector["config"], chapters=CLAIMS[level]), *vector["steps"][1:]]
 
 
