@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kvadapters.find import load
 from kvconform.generate.fit_to_adapter import beyond, claimed, cut
-from kvreports.run.standing import standing
-from kvspec.contract import Description, description
+from kvspec.contract import CHAPTERS, Description, description
 from kvspec.notation import from_sentence, sentence
 from kvspec.reading.clauses import index
-from support.engines.foreign import FOREIGN, Foreign, named
+from support.engines import foreign
+from support.engines.foreign import FOREIGN, Foreign, named, table
 from support.engines.foreign.wrong import WRONG
-from support.running.judging import broken, record_of, verdicts
+from support.running.judging import broken, record_of
+from tools.foreign import judged
 
-ALL = [pytest.param(foreign, id=foreign.adapter) for foreign in FOREIGN]
+ALL = [pytest.param(each, id=each.adapter) for each in FOREIGN]
 
 
 def skip_without(package: str) -> None:
@@ -23,20 +27,40 @@ def skip_without(package: str) -> None:
         pytest.importorskip(package, reason=f"{package} is not installed; `nox -s foreign` installs it")
 
 
-@pytest.mark.parametrize("foreign", ALL)
-def test_a_foreign_implementation_conforms(foreign: Foreign) -> None:
-    skip_without(foreign.needs)
-    seen = record_of(foreign.name)
-    assert not broken(seen), [f.words for f in seen.failures]
-    assert standing(seen).words == "Conforms" and not seen.adapter["known"]
-    held = {index()[c].chapter for c, verdict in verdicts(seen).items() if verdict in ("PASS", "PARTLY_OBSERVED")}
-    assert set(foreign.chapters) <= held
+@pytest.mark.parametrize("implementation", ALL)
+def test_a_foreign_implementation_conforms(implementation: Foreign) -> None:
+    skip_without(implementation.needs)
+    assert judged(implementation, ["--quick"]).startswith("Conforms (")
 
 
-@pytest.mark.parametrize(("adapter", "clause"), WRONG.items())
-def test_one_that_is_wrong_in_one_thing_does_not(adapter: str, clause: str) -> None:
+@pytest.mark.parametrize("implementation", ALL)
+def test_it_claims_the_chapters_that_it_is_here_for_and_declares_no_deviation(implementation: Foreign) -> None:
+    skip_without(implementation.needs)
+    claimed = description(load(implementation.name).describe())
+    assert set(implementation.chapters) <= set(claimed.chapters) and claimed.plain and not claimed.known
+
+
+@pytest.mark.parametrize(("adapter", "clauses"), WRONG.items())
+def test_one_that_is_wrong_in_one_thing_does_not(adapter: str, clauses: list[str]) -> None:
     skip_without("torch" if "torch" in adapter else "")
-    assert clause in broken(record_of(named(adapter)))
+    assert set(clauses) <= broken(record_of(named(adapter)))
+
+
+def test_no_chapter_is_without_a_foreign_implementation_that_always_runs_and_one_that_is_wrong() -> None:
+    assert {chapter for f in FOREIGN if not f.needs for chapter in f.chapters} == set(CHAPTERS)
+    assert {index()[clause].chapter for clauses in WRONG.values() for clause in clauses} == set(CHAPTERS)
+
+
+def test_the_page_says_which_implementation_passes_which_chapter() -> None:
+    page = (Path(__file__).parents[2] / "HOW-IT-WORKS.md").read_text(encoding="utf-8")
+    assert table() in page, table()
+
+
+def test_none_of_them_looks_at_the_reference_or_at_the_caches_of_this_project() -> None:
+    for source in Path(foreign.__file__).parent.glob("*.py"):
+        assert not re.search(
+            r"^\s*(from|import) (kvref|kvadapters|kvconform)\b", source.read_text(encoding="utf-8"), re.M
+        )
 
 
 def claims(attention: list[str], growing: tuple[str, ...] = ("rewind", "bits")) -> Description:

@@ -80,7 +80,8 @@ class Batching(Protocol):
         """Return the batch's memory."""
 
     def addresses(self) -> Sequence[int]:
-        """Give the addresses of the batch's buffers; empty without a batch."""
+        """Give the addresses of the batch's buffers; empty without a batch. Adapters below level storage may leave
+        this out."""
 
     def capture(self) -> Captured:
         """Capture a step of this batch."""

@@ -14,11 +14,12 @@ from kvspec.session.step import Inputs, Step
 
 @contextmanager
 def _addresses(session: SessionState, store: Any, step: Step) -> Iterator[None]:
-    """Note whether the batch's buffers moved, if there are buffers before and after."""
-    before = tuple(offered(store, "addresses")())
+    """Note whether the batch's buffers moved, if there are some before and after, and the adapter tells where."""
+    addresses = getattr(store, "addresses", tuple)
+    before = tuple(addresses())
     with session.metered(step):
         yield
-    after = tuple(store.addresses())
+    after = tuple(addresses())
     if before and after:
         step.values["moved"] = before != after
 
@@ -26,26 +27,26 @@ def _addresses(session: SessionState, store: Any, step: Step) -> Iterator[None]:
 def batch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Allocate a batch of m sequences."""
     with _addresses(session, store, step):
-        store.batch(op["m"], argument(op, "most"))
+        offered(store, "batch")(op["m"], argument(op, "most"))
 
 
 def scatter(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Copy the store's first n rows into one sequence's place, for one layer or all."""
     with _addresses(session, store, step):
-        store.scatter(op["sequence"], op["n"], op.get("layer"))
+        offered(store, "scatter")(op["sequence"], op["n"], op.get("layer"))
 
 
 def step(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Append one row `[layers, m, kv_heads, dim]` to every sequence, in every layer."""
     rows = session.handed(op, inputs)
     with _addresses(session, store, step):
-        store.step(*rows)
+        offered(store, "step")(*rows)
 
 
 def resetbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Set every sequence's length to 0."""
     with _addresses(session, store, step):
-        store.reset_batch()
+        offered(store, "reset_batch")()
 
 
 def capture(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:

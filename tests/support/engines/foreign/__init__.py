@@ -33,7 +33,28 @@ class Foreign(NamedTuple):
 
 
 FOREIGN = (
-    Foreign("attention:Float64", ("growing", "attention"), "a textbook's attention in numpy, in float64"),
-    Foreign("attention:Float32", ("growing", "attention"), "the same in float32"),
-    Foreign("torch_sdpa:SDPA", ("growing", "attention"), "torch's scaled_dot_product_attention", "torch"),
+    Foreign("attention:Float64", ("attention",), "a textbook's attention in numpy, in float64"),
+    Foreign("attention:Float32", ("attention",), "the same in float32"),
+    Foreign("torch_sdpa:SDPA", ("attention",), "torch's `scaled_dot_product_attention`", "torch"),
+    Foreign(
+        "remembering:Everything",
+        ("growing", "ring", "bounded", "mask", "snapshot", "sink"),
+        "a list that forgets nothing; a window is what queries are shown of it",
+    ),
+    Foreign("copying:Bytes", ("copy",), "`bytearray`, `memmove`, casts on whole numbers"),
+    Foreign("drafting:DeepCopies", ("draft",), "rounds on deep copies of lists"),
+    Foreign("storing:Dictionaries", ("store", "batch"), "a dictionary of rows by layer and position"),
+    Foreign("paging:Lists", ("page",), "pages are lists; Python knows who has one"),
+    Foreign("padding:Padded", ("ragged",), "a list of rows for each sequence"),
+    Foreign("bucketing:Closures", ("bucket",), "a closure for each bound, in float64"),
+    Foreign("rotating:Complex", ("rope",), "products of complex numbers"),
+    Foreign("planning:Counting", ("mem",), "a buffer that doubles"),
+    Foreign("counting:Counted", ("residency",), "a device that does not exist and counts"),
 )
+"""All of them."""
+
+
+def table() -> str:
+    """Which implementation passes which chapter, as HOW-IT-WORKS.md has it."""
+    rows = [f"| {', '.join(f.chapters)} | {f.what} | `{f.adapter}` |" for f in FOREIGN]
+    return "\n".join(["| chapters | what it is | in `tests/support/engines/foreign` |", "|---|---|---|", *rows])

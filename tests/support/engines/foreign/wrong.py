@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from kvspec.masks import Causal, Window
-from support.engines.foreign import attention
+from support.engines.foreign import (
+    attention,
+    bucketing,
+    copying,
+    counting,
+    drafting,
+    padding,
+    paging,
+    planning,
+    remembering,
+    rotating,
+    storing,
+)
 
 
 class TopLeft(attention.Cache):
@@ -48,11 +60,201 @@ class Float32TopLeft(attention.Float32):
     CACHE = TopLeft
 
 
+class CutBits(copying.Side):
+    """Casts to bf16 cut the low bits off."""
+
+    def write(self, row: Any, slot: int) -> None:
+        cut = self.name == "bf16" and row.dtype == np.float32
+        super().write((row.view(np.uint32) & 0xFFFF0000).view(np.float32) if cut else row, slot)
+
+
+class CuttingBuffer(copying.Buffer):
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.sides = CutBits(config, config.k_dim), CutBits(config, config.v_dim)
+
+
+class Cutting(copying.Bytes):
+    def open(self, kind: str, config: Any) -> Any:
+        return CuttingBuffer(config) if kind == "copy" else super().open(kind, config)
+
+
+class KeepsOneMore(drafting.Round):
+    """A commit keeps one draft more."""
+
+    def commit(self, n: int) -> None:
+        super().commit(n + 1 if n > 0 else n)
+
+
+class KeepingOneMore(drafting.DeepCopies):
+    def speculate(self, caches: Any, isolated: bool) -> Any:
+        return KeepsOneMore(caches, isolated)
+
+
+class LengthOfLayer0(storing.Store):
+    """Rows go behind those of layer 0, whatever layer they are of."""
+
+    def append(self, keys: Any, values: Any, layer: int | None = None) -> None:
+        own = list(self.length)
+        if keys.shape[2] and layer is None:
+            self.length = [self.length[0]] * len(own)
+        super().append(keys, values, layer)
+
+
+class LostLayer(storing.Store):
+    """A scatter of one layer forgets what the others hold."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        super().scatter(sequence, n, layer)
+        for x in range(self.config.layers if layer is not None else 0):
+            self.there()[sequence][x] = self.there()[sequence][x] if x == layer else []
+
+
+class FirstLength(storing.Dictionaries):
+    def open(self, kind: str, config: Any) -> Any:
+        return LengthOfLayer0(config) if kind == "store" else super().open(kind, config)
+
+
+class Forgetting(storing.Dictionaries):
+    def open(self, kind: str, config: Any) -> Any:
+        return LostLayer(config) if kind == "store" else super().open(kind, config)
+
+
+class WritesToShared(paging.Pool):
+    """Rows are written to a page that another sequence has too."""
+
+    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
+        of = self.all.get(sequence)
+        page = of.table[-1] if of is not None and of.table else None
+        super().append(keys, values, sequence)
+        if page is not None and of is not None:
+            used = of.table[(of.length - keys.shape[2] - 1) // self.config.page_size]
+            page[:] = used
+
+
+class Writing(paging.Lists):
+    def open(self, kind: str, config: Any) -> Any:
+        return WritesToShared(config) if kind == "page" else super().open(kind, config)
+
+
+class OtherSide(padding.Batch):
+    """Blocks that are padded on the left are read from the right."""
+
+    def owned(self, length: int, n: int) -> range:
+        return range(length)
+
+
+class Left(padding.Padded):
+    def open(self, kind: str, config: Any) -> Any:
+        return OtherSide(config) if kind == "ragged" else super().open(kind, config)
+
+
+class StaleHost(bucketing.Bucket):
+    """A prefill over handles is not noticed."""
+
+    def prefill(self, keys: Any, values: Any) -> None:
+        super().prefill(keys, values)
+        self.host_is_newer = False
+
+
+class Stale(bucketing.Closures):
+    def open(self, kind: str, config: Any) -> Any:
+        return StaleHost(config) if kind == "bucket" else super().open(kind, config)
+
+
+class FromSlotOne(rotating.Complex):
+    """Positions begin at 1."""
+
+    def rotate(self, rows: Any, positions: Any, rope: Any) -> Any:
+        return super().rotate(rows, positions + 1, rope)
+
+
+class ForgetsOldBuffer(planning.Doubling):
+    """A plan counts the new buffer and not the old one beside it; where there is room it says too little."""
+
+    def plan(self, n: int) -> tuple[int, int]:
+        after, _ = super().plan(n)
+        return after, after // 2
+
+
+class Forgetful(planning.Counting):
+    def open(self, kind: str, config: Any) -> Any:
+        return ForgetsOldBuffer(config) if kind == "growing" else super().open(kind, config)
+
+
+class CopiesAll(counting.Cache):
+    """Each append brings its rows back to the host."""
+
+    def append(self, keys: Any, values: Any) -> None:
+        super().append(keys, values)
+        if keys.shape[2]:
+            self.device.download(self.sides[0])
+
+
+class Crossing(counting.Counted):
+    def open(self, kind: str, config: Any) -> Any:
+        return CopiesAll(self.device, config) if kind == "growing" else super().open(kind, config)
+
+
+class OneTooWide(remembering.Remembering):
+    """A window has one row more."""
+
+    def __init__(self, kind: str, config: Any) -> None:
+        super().__init__(kind, config)
+        self.newest = None if self.newest is None else self.newest + 1
+
+
+class TooWide(remembering.Everything):
+    def open(self, kind: str, config: Any) -> Any:
+        return OneTooWide(kind, config) if kind in remembering.KINDS else super().open(kind, config)
+
+
+class Shared(remembering.Remembering):
+    """A split gives both parts all rows; a bounded cache has room for one row more; causal shows the next row."""
+
+    def split(self, saved: Any, at: int) -> Any:
+        return super().split(saved, at + 1)
+
+    def part(self, part: Any, n: int) -> Any:
+        shown = super().part(part, n)
+        return np.logical_or(shown, np.roll(shown, 1, 3)) if isinstance(part, Causal) else shown
+
+    def append(self, keys: Any, values: Any) -> None:
+        full, self.config = (
+            self.config,
+            self.config.changed(max_len=self.config.max_len and self.config.max_len + 1),
+        )
+        try:
+            super().append(keys, values)
+        finally:
+            self.config = full
+
+    def rewind(self, to: int) -> None:
+        super().rewind(min(to + 1, len(self.rows)))
+
+
+class Sharing(remembering.Everything):
+    def open(self, kind: str, config: Any) -> Any:
+        return Shared(kind, config) if kind in remembering.KINDS else super().open(kind, config)
+
+
 WRONG = {
-    "wrong:Float64TopLeft": "ATTN-4",
-    "wrong:Float64WiderWindow": "ATTN-5",
-    "wrong:Float32ScaledByValues": "ATTN-3",
-    "wrong:Float32TopLeft": "ATTN-4",
-    "wrong_torch:IsCausal": "ATTN-4",
+    "wrong:Float64TopLeft": ["ATTN-4"],
+    "wrong:Float64WiderWindow": ["ATTN-5"],
+    "wrong:Float32ScaledByValues": ["ATTN-3"],
+    "wrong:Float32TopLeft": ["ATTN-4"],
+    "wrong_torch:IsCausal": ["ATTN-4"],
+    "wrong:TooWide": ["RING-1", "SINK-1"],
+    "wrong:Sharing": ["GROW-5", "BOUNDED-2", "MASK-2", "SNAP-22"],
+    "wrong:Cutting": ["COPY-12"],
+    "wrong:KeepingOneMore": ["DRAFT-18"],
+    "wrong:FirstLength": ["STORE-3"],
+    "wrong:Forgetting": ["BATCH-8"],
+    "wrong:Writing": ["PAGE-18"],
+    "wrong:Left": ["RAGGED-3"],
+    "wrong:Stale": ["BUCKET-9"],
+    "wrong:FromSlotOne": ["ROPE-3"],
+    "wrong:Forgetful": ["MEM-7"],
+    "wrong:Crossing": ["RESIDENCY-2"],
 }
-"""Each with the clause that it breaks."""
+"""Each with clauses that it breaks."""
