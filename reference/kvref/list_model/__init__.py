@@ -31,7 +31,8 @@ class ListModel:
     ) -> None:
         self._claims = claims or {}
         self._angles = str(self._claims.get(LETTERS["ROPE"], Claim("visible")).dialect("angles"))
-        self._known = KnownRows(rows, self._angles)
+        tanh = str(self._claims.get(LETTERS["ATTN"], Claim("visible")).dialect("tanh"))
+        self._known = KnownRows(rows, self._angles, tanh)
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""

@@ -27,11 +27,13 @@ FIRST_OF_ZEROS = -100
 
 class KnownRows:
     """The rows themselves, by serial, if arrays were made. `key_errors`: how far keys that RoPE turned may be off.
-    `angles`: the dtype in which RoPE's angles are computed."""
+    `angles`: the dtype in which RoPE's angles are computed. `tanh`: how exact the tanh of a softcap is."""
 
-    def __init__(self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64") -> None:
+    def __init__(
+        self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64", tanh: str = "f32"
+    ) -> None:
         self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
-        self._angles = angles
+        self._angles, self._tanh = angles, attention_bound.TANH[tanh]
         self._turned: dict[int, attention_bound.Rows] = {}
         self.key_errors: dict[int, Array] = {}
 
@@ -75,7 +77,8 @@ class KnownRows:
         if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
             return None
         off = attention_bound.Off(asked.bound, self.key_errors)
-        scoring = attention_bound.PLAIN if how is None else attention_bound.Scoring(how.scale, how.softcap)
+        plain = attention_bound.PLAIN
+        scoring = plain if how is None else attention_bound.Scoring(how.scale, how.softcap, self._tanh)
         kept = _Kept(self, config)
         return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)
 

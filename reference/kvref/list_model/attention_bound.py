@@ -18,7 +18,8 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   x alone. The derivative of c tanh(x / c) is 1 / cosh(x / c)^2, at most 1, so what x is off moves the score no
   further. An f32 tanh takes x / c or 2 x / c, rounded twice: 4 u sum |q k_j| scale. It is off by at most 14 u,
   where 1 - exp(-2 |x| / c) is computed as it stands, and is multiplied by c: 16 u c in all (`CAPPED`). So with e'
-  = e + 4 u sum |q k_j| scale + 16 u c + 2^-126, e_j = e' + (n + 3) u (c + sum |added| + e').
+  = e + 4 u sum |q k_j| scale + 16 u c + 2^-126, e_j = e' + (n + 3) u (c + sum |added| + e'). Where a claim declares
+  the tanh of the hardware, e' is larger by 2^-11 (|c tanh(x / c)| + e') (`TANH`).
 - What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
 """
 
@@ -44,6 +45,9 @@ LOST = {"f32": 2.0**-124, "f16": 2.0**-24, "bf16": 2.0**-124}
 CAPPED = 16
 """What an f32 tanh, times the cap, may be off, in units of the cap."""
 
+TANH = {"f32": 0.0, "hardware": 2.0**-11}
+"""What a tanh may be off relative to itself, beside `CAPPED`."""
+
 TINY = 2.0**-126
 """The least normal f32 number: of anything below it all may be lost."""
 
@@ -52,10 +56,11 @@ LARGEST = float(np.finfo(np.float32).max) / 4
 
 
 class Scoring(NamedTuple):
-    """How scores are made: the scale (None: 1 / sqrt(k_dim)), and the softcap (0: none)."""
+    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), what its tanh may be off."""
 
     scale: float | None = None
     softcap: float = 0.0
+    tanh: float = TANH["f32"]
 
 
 PLAIN = Scoring()
@@ -227,6 +232,7 @@ def _capped(
     size = np.abs(keys) @ np.abs(query) / _root(how, len(query))
     capped, more = how.softcap * np.tanh(bare / how.softcap), np.abs(added).sum(0)
     error = error + 4 * U * size + CAPPED * U * how.softcap + TINY
+    error = error + how.tanh * (np.abs(capped) + error)
     error = error + (max(len(added), 1) + 3) * U * (how.softcap + more + error)
     return capped + added.sum(0), error, sound & (more.max() < LARGEST)
 

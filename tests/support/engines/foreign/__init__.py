@@ -35,6 +35,7 @@ class Foreign(NamedTuple):
 FOREIGN = (
     Foreign("attention:Float64", ("attention",), "a textbook's attention in numpy, in float64"),
     Foreign("attention:Float32", ("attention",), "the same in float32"),
+    Foreign("attention:HardwareTanh", ("attention",), "the same with the tanh of a GPU, a dialect"),
     Foreign("torch_sdpa:SDPA", ("attention",), "torch's `scaled_dot_product_attention`", "torch"),
     Foreign(
         "remembering:Everything",

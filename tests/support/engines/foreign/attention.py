@@ -43,10 +43,14 @@ class Cache:
         q, k, v = (a.astype(self.numbers) for a in (queries, self.keys, self.values))
         scores = q @ k.repeat(group, 1).swapaxes(2, 3) * self.scale(q.shape[3], how.scale)
         if how.softcap:
-            scores = how.softcap * np.tanh(scores / how.softcap)
+            scores = how.softcap * self.tanh(scores / how.softcap)
         scores = scores + sum(self.added(part, q.shape[2], k.shape[2]) for part in how.through)
         weights = np.exp(scores - scores.max(3, keepdims=True))
         return (weights / weights.sum(3, keepdims=True) @ v.repeat(group, 1)).astype(np.float32)
+
+    def tanh(self, x: Any) -> Any:
+        """The tanh of a softcap."""
+        return np.tanh(x)
 
     def scale(self, dim: int, given: float | None) -> Any:
         """What products are multiplied by."""
@@ -91,3 +95,27 @@ class Float32(Float64):
     """The adapter, computing in float32."""
 
     NUMBERS = np.float32
+
+
+class Approximate(Cache):
+    """A cache whose tanh has 11 digits and no more, as that of a GPU."""
+
+    DIGITS = 11
+
+    def tanh(self, x: Any) -> Any:
+        """The tanh, its last digits rounded away."""
+        digits, power = np.frexp(super().tanh(x))
+        return np.ldexp(np.rint(digits * 2**self.DIGITS) / 2**self.DIGITS, power).astype(self.numbers)
+
+
+class HardwareTanh(Float32):
+    """The adapter, with that tanh, which it declares."""
+
+    CACHE = Approximate
+    TANH = "hardware"
+
+    def describe(self) -> dict[str, Any]:
+        """What it claims."""
+        told = super().describe()
+        attention = {**told["chapters"]["attention"], "tanh": self.TANH}
+        return {**told, "name": "hardware-tanh", "chapters": {**told["chapters"], "attention": attention}}

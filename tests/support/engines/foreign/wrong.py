@@ -60,6 +60,22 @@ class Float32TopLeft(attention.Float32):
     CACHE = TopLeft
 
 
+class HardwareTanhUndeclared(attention.HardwareTanh):
+    """The tanh of a GPU is taken for one in f32."""
+
+    TANH = "f32"
+
+
+class FiveDigits(attention.Approximate):
+    """A tanh has 5 digits."""
+
+    DIGITS = 5
+
+
+class HardwareTanhCoarse(attention.HardwareTanh):
+    CACHE = FiveDigits
+
+
 class CutBits(copying.Side):
     """Casts to bf16 cut the low bits off."""
 
@@ -244,6 +260,8 @@ WRONG = {
     "wrong:Float32ScaledByValues": ["ATTN-3"],
     "wrong:Float32TopLeft": ["ATTN-4"],
     "wrong_torch:IsCausal": ["ATTN-4"],
+    "wrong:HardwareTanhUndeclared": ["ATTN-39"],
+    "wrong:HardwareTanhCoarse": ["ATTN-39"],
     "wrong:TooWide": ["RING-1", "SINK-1"],
     "wrong:Sharing": ["GROW-5", "BOUNDED-2", "MASK-2", "SNAP-22"],
     "wrong:Cutting": ["COPY-12"],
