@@ -35,7 +35,8 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     if seen.lacks:
         return  # the failure is kept for the clauses of the operation that is not there
     if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
-        under_test.tally.ended_early(worked.clause, under_test.check, seen.blamed)
+        suspected = index()[worked.clause].law or worked.clause in seen.suspected()
+        under_test.tally.ended_early(worked.clause, under_test.check, seen.blamed, suspected)
     elif seen.known:
         return  # a known deviation of this clause, which the failure tells
     elif wrong or seen.failed:

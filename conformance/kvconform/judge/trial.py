@@ -367,7 +367,9 @@ class _Visible(_Trial):
             self.widths.note(op, self._width(op), int(history.shape[2]))
         elif op["op"] in HANDING_OUT and want.result == "ok":
             self.widths.forget(op)
-        return self.judge.compare(op, want, got, asked.config.window is not None, asked.config.max_len)
+        cache = self.oracle.caches.get(cache_of(op))
+        live = cache.tokens if isinstance(cache, CacheModel) and op["op"] == "append" else ()
+        return self.judge.compare(op, want, got, asked.config.window is not None, asked.config.max_len, live)
 
     def _unseen(self, op: Operation) -> None:
         """A history that was handed out within a run is not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any
@@ -22,6 +23,9 @@ SIZES = (*Lengths._fields, "lengths", "sequences", "bytes", "held", "plan", "fit
 
 ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
 """Observables that are rows, or show them."""
+
+SIGHT = frozenset(("sees", "history", "mask"))
+"""Observables that decide together which rows a query sees."""
 
 VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
@@ -84,10 +88,14 @@ class TrialResult:
             return tuple(dict.fromkeys(d.clause for d in self.differences))
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
-        if "sees" in fields:
-            fields.add("history")  # a query that sees wrongly may have wrong rows, or a wrong mask
-        governing = tuple(c for c in cites if c in index() and fields & set(index()[c].seen_in))
-        return governing or cites
+        fields |= {"history"} if "sees" in fields else set()  # wrong rows, or a wrong mask
+        wider = SIGHT if fields & SIGHT else set()
+        return _governing(cites, fields) or _governing(cites, wider) or self._about(fields) or cites
+
+    def _about(self, fields: set[str]) -> tuple[str, ...]:
+        """The clause of this kind of cache on what it says of a rewind: a refused step cites only why."""
+        own = (c for c in index().values() if c.chapter == self.trace.kind and not c.law)
+        return tuple(c.id for c in own if set(c.seen_in) == fields) if fields == {"can"} else ()
 
     @property
     def cause(self) -> Cause:
@@ -97,13 +105,13 @@ class TrialResult:
             if got.result == "unsupported":
                 return "claimed, not there"
             return "taken though refused" if got.result == "ok" else "refused though owed"
-        if want.result == "refused":
-            return "changed though refused"
         fields = {d.field for d in self.differences}
-        if "intact" in fields:
-            return "alias"
         if fields == {"can"}:
             return "wrong answer"
+        if want.result == "refused":
+            return "changed though refused"
+        if "intact" in fields:
+            return "alias"
         return "wrong length" if fields <= {*SIZES} else "wrong row"
 
     @property
@@ -163,6 +171,20 @@ class TrialResult:
         each = zip(ops, (*agreed, *self.later), strict=False)
         done = [(op, step) for op, step in each if step[1].result == "ok"]
         return [step for _, step in dropwhile(lambda pair: not takes_rows(pair[0]), done)]
+
+    def suspected(self) -> set[str]:
+        """Clauses that may be why it failed, if it did: those it exercised, but a refusal that was as it should be
+        at the step that differs."""
+        if not self.failed or "result" in {d.field for d in self.differences}:
+            return {*self.exercised(), *self.blamed}
+        earlier = {c for want, _ in self.steps[:-1] for c in want.cites}
+        last = {c for c in self.steps[-1][0].cites if c not in index() or index()[c].seen_in != ("result",)}
+        return earlier | last | set(self.blamed)
+
+
+def _governing(cites: tuple[str, ...], fields: Collection[str]) -> tuple[str, ...]:
+    """The clauses that speak of one of these observables."""
+    return tuple(c for c in cites if c in index() and set(fields) & set(index()[c].seen_in))
 
 
 def _unseen(want: Step) -> tuple[str, ...]:

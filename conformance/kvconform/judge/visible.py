@@ -4,7 +4,7 @@ compared."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,16 +36,22 @@ class Judge:
         self._unseen.add(looked(op))
 
     def compare(
-        self, op: Operation, want: Expected, got: Step, windowed: bool, room: int | None = None
+        self,
+        op: Operation,
+        want: Expected,
+        got: Step,
+        windowed: bool,
+        room: int | None = None,
+        live: Collection[int] = (),
     ) -> list[Difference]:
         """All differences at level `visible`. `windowed`: whether rows may be there that no query needs; `room`:
-        how many slots a buffer has that may be handed out as it is."""
+        how many slots a buffer has that may be handed out as it is; `live`: rows that the cache may still have."""
         if want.result == "any":
             return []  # what this comes to follows from where rows are stored
         found = result(want, got)
         if found:
             return found
-        seen = [*self._sees(looked(op), want, got, windowed, room), *_numbers(want, got)]
+        seen = [*self._sees(looked(op), want, got, windowed, room, live), *_numbers(want, got)]
         appended = op["op"] == "append" and op["n"] > 0 and want.result == "ok"
         if appended and want.handed_out is not None and self._handed_out:
             seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or (), self._book)
@@ -64,7 +70,7 @@ class Judge:
         self._histories[cache] = names
 
     def _sees(
-        self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None
+        self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None, live: Collection[int]
     ) -> Iterator[Difference]:
         if want.sees is None or not self._handed_out:
             return
@@ -84,14 +90,16 @@ class Judge:
         if names is None or len(names) != len(want.sees):
             yield Difference("history", "history: keys and values, heads or sequences do not hold the same rows")
             return
+        handed = bool(live) and "history.k" in got.arrays
         for sequence, heads in enumerate(want.sees):
             if not masked:
                 there = names[sequence][: want.least if room else None]
                 yield from _all_there(heads[0], there, windowed, self._book, sequence)
                 continue
             for head, queries in enumerate(heads):
-                named = (None if q is None else _named(q, self._book, sequence) for q in queries)
-                yield from _through(named, names[sequence], got.arrays.get("mask"), (sequence, head))
+                named = [None if q is None else _named(q, self._book, sequence) for q in queries]
+                stand = _Stand(names[sequence], set(self._book.named(list(live), sequence)), windowed, handed)
+                yield from _through(named, stand, got.arrays.get("mask"), (sequence, head))
 
 
 def shown(name: str, value: Any, expected: Any) -> Any:
@@ -264,19 +272,43 @@ def _handed_out(expected: list[int], histories: Iterable[list[int]], book: Seria
             return
 
 
+class _Stand(NamedTuple):
+    """The rows of a history, and which of them may stand there."""
+
+    names: list[int]
+    live: Collection[int]
+    """Those that the cache may still have; others should stand nowhere."""
+    windowed: bool
+    handed: bool
+    """Whether this step handed the history out."""
+
+    def at_fault(self, wanted: list[int], found: list[int], several: bool) -> str:
+        """What is wrong where a query, or one of several, sees other rows: `history` where a row is missing, or one
+        is there that should stand nowhere; `mask` where the mask alone shows or hides; `sees` where either may be:
+        rows past the window of a single query may be hidden, or not be there."""
+        missing, more = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
+        twice = [s for s in more if s in wanted]
+        if self.handed and (twice or set(missing) - set(self.names) or set(more) - set(self.live)):
+            return "history"
+        past = self.windowed and not several and any(s < min(wanted, default=0) for s in more)
+        return "mask" if (missing or more) and not past and not twice else "sees"
+
+
 def _through(
-    queries: Iterable[list[tuple[int, float]] | None], names: list[int], mask: Array | None, at: tuple[int, int]
+    queries: Sequence[list[tuple[int, float]] | None], stand: _Stand, mask: Array | None, at: tuple[int, int]
 ) -> Iterator[Difference]:
     for i, want in enumerate(queries):
         if want is None:
             continue  # it is padding, and may see anything
-        found = seen(names, mask, at, i)
+        found = seen(stand.names, mask, at, i)
         if found is None:
-            yield Difference("mask", f"mask {None if mask is None else mask.shape} does not fit {len(names)} rows")
+            shape = None if mask is None else mask.shape
+            yield Difference("mask", f"mask {shape} does not fit {len(stand.names)} rows")
             return
         if sorted(want) != sorted(found):
             text = f"query {i} sees {scored(found)}; expected {scored(want)}"
-            yield Difference("sees", text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
+            fault = stand.at_fault([s for s, _ in want], [s for s, _ in found], len(queries) > 1)
+            yield Difference(fault, text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
             return
 
 

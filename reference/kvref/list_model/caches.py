@@ -106,7 +106,9 @@ class CacheModel:
         if not serials:
             cite(self._id("GROW-3", "RING-4"))
             return
-        cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-3 RING-17").split())
+        cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-17").split())
+        if self.ring and len(serials) > 1:
+            cite("RING-3")
         self.width = self._width(len(serials))
         self.held = None if self.held is None else self._kept(self.held) + serials
         self.tokens += serials

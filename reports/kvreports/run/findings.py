@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from kvreports.clauses import chapter_order, order
 from kvreports.run.standing import WORDS
-from kvspec.records.run import BROKEN, ClauseRecord, Failure, Record
+from kvspec.records.run import BROKEN, CAUSES, ClauseRecord, Failure, Record
 
 SUSPECTS = 8
 """Clauses whose suspicion a page shows."""
@@ -73,22 +73,38 @@ def _unselected(record: Record) -> list[Finding]:
 def suspects(record: Record) -> list[ClauseRecord]:
     """The clauses that broke, the one to look at first at the front; known deviations are the last.
 
-    Clauses of the bug that was diagnosed come first: the cache does exactly what the bug does. Then the clauses
-    that differing traces point at (`suspicion`); if they are equal, first the ones that a differing step fails.
+    Clauses of the bug that was diagnosed come first: the cache does exactly what the bug does. Then the worst
+    cause: a wrong row is silent, a missing check is not. Then the clauses that differing traces point at
+    (`suspicion`); if they are equal, first the ones that a differing step fails.
     """
     broken = [c for c in record.clauses if c.verdict in (*BROKEN, "XFAIL")]
-    named = _diagnosed(record)
+    named, worst = _diagnosed(record), _worst(record)
     return sorted(
         broken,
         key=lambda c: (
             c.verdict == "XFAIL",
             c.id not in named,
+            worst.get(c.id, worst.get(_early(c), 0)),
             -round(c.suspicion, 2),
             not c.differed,
             chapter_order(c.chapter),
             order(c.id),
         ),
     )
+
+
+def _worst(record: Record) -> dict[str, int]:
+    """The rank of the worst cause of the failures that fail each clause."""
+    ranks: dict[str, int] = {}
+    for failure in record.failures:
+        for clause in failure.clauses:
+            ranks[clause] = min(CAUSES.index(failure.cause), ranks.get(clause, len(CAUSES)))
+    return ranks
+
+
+def _early(clause: ClauseRecord) -> str:
+    """A clause in whose failure the examples of this one ended; empty if there is none."""
+    return next((other for blamed in clause.ended_early.values() for other in blamed), "")
 
 
 def _diagnosed(record: Record) -> set[str]:

@@ -64,3 +64,36 @@ def test_what_is_claimed_follows_from_the_description_alone() -> None:
     right, wrong = ({c for c, v in each.items() if v == "NOT_CLAIMED"} for each in verdicts)
     assert right == wrong and set(verdicts[0].values()) == {"PASS", "PARTLY_OBSERVED", "NOT_CLAIMED"}
     assert "NOT_RUN" in verdicts[1].values() and verdicts[1]["GROW-2"] == "FAIL"
+
+
+def test_the_clause_to_look_at_first_is_one_that_a_reader_would_name() -> None:
+    said = [judged(bug) for bug in FRESH[::3]]
+    assert sum(b.right for b in said) >= 0.85 * len(said), [(b.bug.id, b.first) for b in said if not b.right]
+
+
+def test_a_silent_wrong_row_comes_before_a_missing_check() -> None:
+    said = judged("ChecksNothingAndLosesARow")
+    assert said.right and "GROW-7" in said.failed
+
+
+SHOWN = {
+    "ChunkForgetsOne": ("RING-3", "MASK-8"),
+    "WindowMaskOneWide": ("MASK-8", "RING-3"),
+    "RowLostAtGrowth": ("GROW-2", "MASK-2"),
+    "DeadRowSeen": ("GROW-2", "MASK-2"),
+}
+"""Bugs at level visible: the clause at fault, and one that only says what is done with the same rows."""
+
+
+@pytest.mark.parametrize(("bug", "clauses"), SHOWN.items(), ids=SHOWN)
+def test_a_row_that_is_not_there_is_the_fault_of_the_history_and_one_let_through_of_the_mask(
+    bug: str, clauses: tuple[str, str]
+) -> None:
+    fresh = next(b for b in blame.fresh() if b.id == bug)
+    failed = blame.judged(fresh._replace(level="visible"), diagnosed=False).failed
+    assert clauses[0] in failed and clauses[1] not in failed
+
+
+def test_what_a_refused_step_says_wrongly_of_a_rewind_is_the_fault_of_the_answer() -> None:
+    said = judged("SaysAlwaysYes")
+    assert said.failed == ["RING-11"]

@@ -308,13 +308,46 @@ class RollbackOfTheFirst(Store):
         self.lengths_[1:] = rest
 
 
-@breaks("STORE-4", "STORE-5")
+@breaks("STORE-3", "STORE-4", "STORE-5")
 class LastLayerOneOff(Store):
-    """Rows for the last layer alone go one slot too far, if they find room."""
+    """Rows of the last layer go one slot too far, if they find room."""
 
     def _write(self, layer: int, at: int, rows: Pair) -> None:
         last = layer == len(self.lengths_) - 1 > 0 and at + rows.keys.shape[1] < self.max_len
         super()._write(layer, at + last, rows)
+
+
+@breaks("GROW-2", "GROW-14")
+class ChecksNothingAndLosesARow(Growing):
+    """It takes every rewind, and loudly so; silently the fifth row takes the place of the fourth."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(min(max(0, to), self.offset))
+
+    def _feed(self, new: Pair) -> None:
+        super()._feed(new)
+        if self.offset >= 5:
+            self.rows.keys[:, :, 3] = self.rows.keys[:, :, 4]
+            self.rows.values[:, :, 3] = self.rows.values[:, :, 4]
+
+
+@breaks("GROW-5", "GROW-6", "GROW-2")
+class DeadRowSeen(Growing):
+    """After a rewind by two rows or more the next history has one dead row in its middle."""
+
+    dead: Pair | None = None
+
+    def rewind(self, to: int) -> None:
+        by = self.offset - to
+        dead = self.rows.copy(to, to + 1) if by > 1 and to >= 0 else None
+        super().rewind(to)
+        self.dead = dead
+
+    def _feed(self, new: Pair) -> None:
+        super()._feed(new)
+        if self.dead is not None and self.offset > 1:
+            self.rows.write(0, self.dead)
+        self.dead = None
 
 
 class _Copies(Pool):

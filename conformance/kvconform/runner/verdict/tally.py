@@ -48,6 +48,8 @@ class Tally:
     """The clauses among them whose own example or law ended the worker, or broke the protocol."""
     early: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     """Clauses whose own example or law ended early: by its check the clauses whose failure ended it."""
+    acted: dict[str, bool] = field(default_factory=dict)
+    """Whether what exercised such a clause may be why its example ended."""
     unfinished: dict[str, str] = field(default_factory=dict)
     """Clauses whose own check the harness could not finish, and why."""
     coverage: dict[str, Coverage] = field(default_factory=dict)
@@ -73,7 +75,7 @@ class Tally:
         self.judged += 1
         self.differed.update(seen.blamed)
         if not seen.known:  # a known deviation tells nothing of which clause another failure is about
-            (self.present if seen.failed else self.agreed).update({*seen.exercised(), *seen.blamed})
+            (self.present if seen.failed else self.agreed).update(seen.suspected())
             self.failing += seen.failed
         for spent in seen.spent:
             self._spend((spent.kind, spent.op, spent.when), 1, spent.counts, spent.counts)
@@ -90,8 +92,9 @@ class Tally:
         """Note a check of which nothing could be judged within what the adapter claims."""
         self.shut_out.setdefault(check, why)
 
-    def ended_early(self, clause: str, check: str, blamed: Iterable[str]) -> None:
+    def ended_early(self, clause: str, check: str, blamed: Iterable[str], suspected: bool = True) -> None:
         """Note that the clause's own example or law ended in a failure of others. No step exercises a law."""
+        self.acted[clause] = self.acted.get(clause, False) or suspected
         self.present[clause] += index()[clause].law
         self.early.setdefault(clause, {}).setdefault(check, list(dict.fromkeys(blamed)))
 
@@ -162,6 +165,7 @@ class Tally:
         self.ended = other.ended | self.ended
         for clause, checks_ended in other.early.items():
             self.early[clause] = checks_ended | self.early.get(clause, {})
+            self.acted[clause] = self.acted.get(clause, False) or other.acted.get(clause, False)
         self.unfinished = other.unfinished | self.unfinished
         self.problems += other.problems
         self.restarts += other.restarts

@@ -100,7 +100,8 @@ def _before(e: Evidence) -> Verdict | None:
     """FAIL for a clause whose own example ended early, if it explains the failures clearly better than the clauses
     of the failing step."""
     early, suspicion = ended_in(e), e.tally.suspicion
-    better = all(suspicion(e.clause.id) > CLEARLY * suspicion(other) for other in early)
+    better = e.tally.acted.get(e.clause.id, False)
+    better = better and all(suspicion(e.clause.id) > CLEARLY * suspicion(other) for other in early)
     why = f"{EARLY} {', '.join(early)}, but what fails is what exercised this clause before"
     return Verdict("FAIL", why) if better and _unknown(early, e) else None
 
