@@ -53,7 +53,8 @@ def test_ids_are_unique_and_name_no_path() -> None:
     assert [check.id for check in suite().values()] == list(suite())
     for check in suite().values():
         assert re.fullmatch(
-            r"honesty|system/explore|[a-z]+/(example|moved|dialect|cover|law|explore|large)/[\w.,<=/-]+", check.id
+            r"honesty|system/explore|[a-z]+/(example|moved|dialect|geometry|cover|law|explore|large)/[\w.,<=/-]+",
+            check.id,
         )
         assert check.id.partition("/")[0] == check.chapter
         assert ".py" not in check.id and "::" not in check.id and "kvconform" not in check.id
