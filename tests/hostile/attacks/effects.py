@@ -129,8 +129,9 @@ def given(alter: Alter, axis: str, place: Place | None) -> Callable[[Event, Do],
             taken = isinstance(a, np.ndarray) and a.ndim == len(letters) and a.size
             if taken and not (event.where.method in QUERIED and i == 0):
                 made[i] = alike(change(np.asarray(a), letters, event), a)
+        found = do(*made)
         event.struck = not same(made, event.given)
-        return do(*made)
+        return found
 
     return effect
 
