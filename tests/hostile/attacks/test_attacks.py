@@ -56,6 +56,12 @@ def test_each_answers_otherwise_than_its_base(id_: str) -> None:
     assert witness.differs(attack, trace, description(attack.base.make().describe()))
 
 
+@pytest.mark.parametrize("id_", one_in(12, CORPUS))
+def test_the_judge_sees_each_when_it_is_asked(id_: str) -> None:
+    """What a run does not find was never asked: no judge is blind to it."""
+    assert witness.verdict(CORPUS[id_], from_sentence(grammar.witnesses()[id_])) != witness.NONE
+
+
 def never(base: bases.Base) -> Attacked:
     """The base in a wrapper whose trigger is never met."""
     attack = next(a for a in CORPUS.values() if a.base.kind == base.kind)

@@ -339,11 +339,14 @@ def written(trace: Trace) -> bool:
         return False
 
 
+NONE = "no difference"
+
+
 def verdict(attack: Attack, trace: Trace) -> str:
     """What the suite's judge says of an attack on a trace."""
     base: Any = attack.adapter()
     seen = trial.on(trace, partial(Session, base), description(base.describe()))
-    return f"{', '.join(seen.blamed)}: {seen.differences[0].message}" if seen.failed else "no difference"
+    return f"{', '.join(seen.blamed)}: {seen.differences[0].message}" if seen.failed else NONE
 
 
-__all__ = ["found", "sentence", "verdict"]
+__all__ = ["NONE", "found", "sentence", "verdict"]
