@@ -19,7 +19,7 @@ from kvspec.masks import Logical, Window
 from kvspec.refusals import common
 
 CLAUSES = {
-    "RING-1 RING-2 RING-3 RING-17": "SINK-5",
+    "RING-1 RING-2 RING-17": "SINK-5",
     "RING-4": "SINK-6",
     "RING-5": "SINK-7",
     "RING-6": "SINK-8",
