@@ -41,8 +41,8 @@ def test_a_sound_engine_conforms_in_all_it_claims() -> None:
 
 
 FAULTS = {
-    "too_wide": ("RING-1", "wrong row", "query 1 sees a b; expected b"),
-    "never_drops": ("RING-1", "wrong row", "query 1 sees a b; expected b"),
+    "too_wide": ("RING-1", "wrong row", "query 0 sees a b; expected b"),
+    "never_drops": ("RING-1", "wrong row", "query 0 sees a b; expected b"),
     "hands_out_its_buffer": ("RING-16", "alias", "intact: expected True, found False"),
     "behind_a_refusal": ("RING-7", "wrong length", "offset: expected 2, found 3"),
     "counts_before_it_checks": ("RING-13", "changed though refused", "offset: expected 0, found 2"),
@@ -56,6 +56,13 @@ def test_a_fault_is_found_and_named(name: str) -> None:
     assert seen.exit_status == 1 and blamed in broken(seen)
     (first, *_) = [f for f in seen.failures if blamed in f.clauses and f.cause == cause]
     assert words in first.message and len(first.steps) <= 3
+
+
+def test_what_several_queries_see_beyond_the_window_is_a_fault_of_the_mask() -> None:
+    """Their rows have to be there; one query alone may be shown too much by either."""
+    (chunk, *_) = [f for f in judged("too_wide").failures if "MASK-8" in f.clauses]
+    assert "query 1 sees a b; expected b" in chunk.message and len(chunk.steps) == 1
+    assert "RING-1" not in chunk.clauses and "RING-3" not in broken(judged("too_wide"))
 
 
 def test_a_refusal_does_not_stand_in_for_what_is_wrong_behind_it() -> None:

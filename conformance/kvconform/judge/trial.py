@@ -381,6 +381,7 @@ class _Visible(_Trial):
         cache: Any = self.oracle.caches.get(letter)
         if isinstance(cache, CacheModel):
             cache.capacity = step.values.get("capacity", cache.capacity)
+            cache.unseen = cache.unseen and "capacity" not in step.values
         elif getattr(cache, "follows", False):
             cache.said = step.values.get("free")
 

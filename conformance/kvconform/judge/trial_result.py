@@ -10,7 +10,7 @@ from typing import Any
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
 from kvspec.contract import Lengths
-from kvspec.operations.table import OPERATIONS, takes_rows
+from kvspec.operations.table import OPERATIONS, Operation, takes_rows
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
 from kvspec.registry import TENSORS
@@ -157,20 +157,20 @@ class TrialResult:
 
     def with_rows(self) -> set[str]:
         """Clauses that an operation exercised which was done, and not refused, after rows were taken."""
-        return {c for want, got in self._after_rows() for c in want.cites}
+        agreed = len(self.steps) - self.failed
+        done = self._done(agreed)
+        return {c for _, (want, _) in dropwhile(lambda pair: not takes_rows(pair[0]), done) for c in want.cites}
 
     @property
     def took_rows(self) -> bool:
-        """Whether an operation took rows."""
-        return bool(self._after_rows())
+        """Whether an operation took rows, be it wrongly: what a cache shows of them may be what differs."""
+        return any(takes_rows(op) for op, _ in self._done(len(self.steps)))
 
-    def _after_rows(self) -> list[tuple[Step, Step]]:
-        """The steps that were done, and did not differ, from the first on that took rows."""
-        agreed = self.steps[:-1] if self.failed else self.steps
-        ops = [*self.trace.ops[: len(agreed)], *self.trace.ops[len(self.steps) :]]
-        each = zip(ops, (*agreed, *self.later), strict=False)
-        done = [(op, step) for op, step in each if step[1].result == "ok"]
-        return [step for _, step in dropwhile(lambda pair: not takes_rows(pair[0]), done)]
+    def _done(self, judged: int) -> list[tuple[Operation, tuple[Step, Step]]]:
+        """The operations that were done: of the first `judged` steps, and of those behind a known deviation."""
+        ops = [*self.trace.ops[:judged], *self.trace.ops[len(self.steps) :]]
+        each = zip(ops, (*self.steps[:judged], *self.later), strict=False)
+        return [(op, step) for op, step in each if step[1].result == "ok"]
 
     def suspected(self) -> set[str]:
         """Clauses that may be why it failed, if it did: those it exercised, but a refusal that was as it should be

@@ -285,12 +285,12 @@ class _Stand(NamedTuple):
     def at_fault(self, wanted: list[int], found: list[int], several: bool) -> str:
         """What is wrong where a query, or one of several, sees other rows: `history` where a row is missing, or one
         is there that should stand nowhere; `mask` where the mask alone shows or hides; `sees` where either may be:
-        rows past the window of a single query may be hidden, or not be there."""
+        rows that a single query no longer sees may be hidden, or not be there."""
         missing, more = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
         twice = [s for s in more if s in wanted]
         if self.handed and (twice or set(missing) - set(self.names) or set(more) - set(self.live)):
             return "history"
-        past = self.windowed and not several and any(s < min(wanted, default=0) for s in more)
+        past = self.windowed and not several and any(s < max(wanted, default=0) for s in more)
         return "mask" if (missing or more) and not past and not twice else "sees"
 
 

@@ -77,6 +77,9 @@ class ListModelSession(CitingSession):
         assert isinstance(step, Expected)
         self._either |= {number} if step.either else set()
         self._unknown = self._unknown or step.result == "any"
+        for cache in self.caches.values() if step.result == "ok" else ():
+            if isinstance(cache, CacheModel):
+                cache.unseen = True
         return super()._missed(step, number) and not step.either
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:

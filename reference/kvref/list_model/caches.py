@@ -16,6 +16,7 @@ from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import Added, Out, Queries, Rows, fit
 from kvref.list_model.snapshot import SavedTokens, divided, merged
+from kvref.list_model.unsaid import Unsaid
 from kvspec.contract import Attention, Claim, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config
@@ -44,6 +45,8 @@ class CacheModel:
         """The highest offset since the last free or restore, and the offset before the last append."""
         self.capacity: int | None = None
         """Rows that the adapter says it has allocated, where it says so."""
+        self.unseen = False
+        """Whether it may have allocated more or less since then, because something was done in a run."""
         self.held: list[int] | None = []
         """Tokens that it still has; None if they are not known."""
         self.in_round = False
@@ -95,7 +98,9 @@ class CacheModel:
         return self.config.changed(batch=batch, kv_heads=heads, k_dim=k_dim, v_dim=v_dim, dtype=keys.dtype)
 
     def _demand_chunk(self, n: int) -> None:
-        """Refuse more rows at once than are declared."""
+        """Refuse more rows at once than are declared. Raises Unsaid where that follows from what was not seen."""
+        if self.unseen and self.claim.dialect("chunk") == "capacity" and n > self.least():
+            raise Unsaid("ok refused")
         largest = self.claim.largest_append(self.config, self.capacity)
         if largest is not None and n > largest:
             raise Refused("RING-3", f"append of {n} rows: at most {largest} at once")

@@ -97,7 +97,7 @@ def test_padding_that_a_query_sees_is_a_difference_at_level_visible(padding: str
     class Visible(MoreThanRagged):
         caches: ClassVar[dict[str, Any]] = {**Reference.caches, "ragged": SeesPadding}
 
-    assert differs(Visible(), f"ragged batch=2 padding={padding}: feed 1,3") == {"sees"}
+    assert differs(Visible(), f"ragged batch=2 padding={padding}: feed 1,3") == {"mask"}
 
 
 def test_rows_of_a_neighbour_are_a_difference() -> None:

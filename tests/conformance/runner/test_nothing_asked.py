@@ -19,8 +19,10 @@ from kvconform.runner.verdict.exercisable import shown_with_rows
 from kvspec.contract import description
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
+from support import fakes
 from support.fakes import limited
 from support.running.command_line import kvconform
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 FAKES = "support.fakes.limited"
@@ -84,7 +86,21 @@ def test_what_is_refused_and_what_has_no_rows_exercises_no_clause_about_rows() -
     assert shown_with_rows(index()["RING-1"]) and not shown_with_rows(index()["RING-9"])
 
 
-def test_a_check_that_judges_nothing_says_why() -> None:
+def test_a_run_that_opens_a_cache_leaves_open_how_much_it_takes() -> None:
+    """Its capacity is not seen, and `chunk` goes by that: to take the rows and to refuse them is as right."""
+    for adapter in (limited.NoSlots, limited.CapacityOfTwo):
+        for words in (
+            "run 1 {open B; B: append 1}; B: append 1; B: append 1",
+            "run 1 {open B; B: append 1; B: rewind 1}; append 1",
+        ):
+            seen = LocalAdapter(adapter()).run(from_sentence(f"ring window=2: {words}"))
+            assert not seen.failed and len(seen.steps) == len(seen.trace.ops), (adapter, words)
+    for words in ("append 2", "run 1 {append 2}"):
+        assert LocalAdapter(limited.TakesWhatItRefuses()).run(from_sentence(f"ring window=2: {words}")).failed
+
+
+def test_a_check_that_judges_nothing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", fakes.environment()["PYTHONPATH"])
     settings = Settings(f"{FAKES}:AllLimits", traces=5)
     under_test = opened(settings)
     with under_test.worker:

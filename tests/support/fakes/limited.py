@@ -75,13 +75,41 @@ class FullRing:
 class NoSlots:
     """A ring that takes as many rows as it has allocated: none."""
 
+    ring: type[FullRing] = FullRing
+
     def describe(self) -> dict[str, Any]:
         return {"name": "no slots", "chapters": {"ring": {"level": "visible", "chunk": "capacity"}}}
 
     def open(self, kind: str, config: Config) -> Any:
         if kind != "ring":
             raise Unsupported(kind)
-        return FullRing(config)
+        return self.ring(config)
+
+
+class Takes(FullRing):
+    """Takes every row, and has no slot."""
+
+    def append(self, *rows: Any) -> None:
+        self.ring.append(*rows)
+
+
+class TwoSlots(Takes):
+    """Has two slots from the start."""
+
+    def lengths(self) -> Lengths:
+        return self.ring.lengths()._replace(capacity=2)
+
+
+class CapacityOfTwo(NoSlots):
+    """A ring that takes two rows at once."""
+
+    ring = TwoSlots
+
+
+class TakesWhatItRefuses(NoSlots):
+    """A ring that takes rows for which it says it has no slot."""
+
+    ring = Takes
 
 
 MARK = "KVCONFORM_TEST_MARK"
