@@ -14,6 +14,9 @@ from kvreports.clauses import ID
 from kvreports.safe_text import Html
 
 _ANCHOR = re.compile(r'^<a id="[^"]*"></a>\n', re.M)
+_ESCAPED = re.compile(r"&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;")
+"""An anchor within a line, as the parser writes it, which takes HTML for text."""
+
 Resolve = Callable[[str], str | None]
 """Gives the address that a link has on the page; None if the page has no such target."""
 
@@ -26,7 +29,8 @@ def html(text: str, resolve: Resolve, clause: Resolve, level: int = 0) -> Html:
             token.children = _linked(token.children or [], resolve, clause)
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + level)}"
-    return Html(_wide(_parser().renderer.render(tokens, _parser().options, {})))
+    rendered = _parser().renderer.render(tokens, _parser().options, {})
+    return Html(_wide(_ESCAPED.sub(r'<a id="\1"></a>', rendered)))
 
 
 def inline(text: str, resolve: Resolve, clause: Resolve) -> Html:
