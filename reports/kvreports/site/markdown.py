@@ -13,9 +13,8 @@ from markdown_it.token import Token
 from kvreports.clauses import ID
 from kvreports.safe_text import Html
 
-_ANCHOR = re.compile(r'^<a id="[^"]*"></a>\n', re.M)
 _ESCAPED = re.compile(r"&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;")
-"""An anchor within a line, as the parser writes it, which takes HTML for text."""
+"""An anchor, as the parser writes it, which takes HTML for text."""
 
 Resolve = Callable[[str], str | None]
 """Gives the address that a link has on the page; None if the page has no such target."""
@@ -23,7 +22,7 @@ Resolve = Callable[[str], str | None]
 
 def html(text: str, resolve: Resolve, clause: Resolve, level: int = 0) -> Html:
     """The text as HTML. `clause` gives the address of an id; headings are `level` deeper than they are written."""
-    tokens = _parser().parse(_ANCHOR.sub("", text))
+    tokens = _parser().parse(text)
     for token in tokens:
         if token.type == "inline":
             token.children = _linked(token.children or [], resolve, clause)
