@@ -18,6 +18,7 @@ from kvconform.mutants.time_limit import Hang, time_limit
 from kvconform.mutants.trace_sources import SOONEST, SOURCES, Hints, Item, judged
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
+from kvspec.operations.table import parts_of
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.session.driver import Session
@@ -75,7 +76,7 @@ class HuntResult:
     @property
     def operations(self) -> int:
         """Operations of the shortest trace; 0 if there is none."""
-        return len(self.shortest.trace.ops) if self.shortest else 0
+        return written(self.shortest.trace) if self.shortest else 0
 
 
 def hunt(mutant: Mutant, hints: Hints | None = None, first: bool = False) -> HuntResult:
@@ -187,8 +188,8 @@ class _Hunter:
 
     def shortest(self, kills: Sequence[Kill], shorten: bool = True) -> Kill | None:
         """The shortest kill, shortened further if it is long; one that blames a right clause, if there is one."""
-        best = min(kills, key=lambda k: (not self._right(k), len(k.trace.ops)), default=None)
-        if best is None or not shorten or len(best.trace.ops) <= SHORT or not best.clauses:
+        best = min(kills, key=lambda k: (not self._right(k), written(k.trace)), default=None)
+        if best is None or not shorten or written(best.trace) <= SHORT or not best.clauses:
             return best
         ends = time.monotonic() + SECONDS
         short = shrink(best.trace, lambda t: self._fails(t, best) if time.monotonic() < ends else 0, ATTEMPTS)
@@ -203,6 +204,11 @@ class _Hunter:
         if isinstance(result, str) or not result.failed:
             return 0
         return len(result.steps) if set(result.blamed) & set(kill.clauses) else 0
+
+
+def written(trace: Trace) -> int:
+    """Count the operations of a trace as they are written: a run counts as many as it repeats, not as one."""
+    return sum(len(parts_of(op)) for op in trace.ops)
 
 
 def _spread(items: Sequence[Item], most: int | None) -> Sequence[Item]:

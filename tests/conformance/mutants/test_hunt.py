@@ -19,7 +19,7 @@ from kvconform.mutants.planting import having
 from kvconform.mutants.time_limit import Hang, time_limit
 from kvref.growing import Growing
 from kvspec.contract import Pair
-from kvspec.notation import sentence
+from kvspec.notation import from_sentence, sentence
 from kvspec.trace import Trace
 from support.running.local_adapter import LocalAdapter
 
@@ -191,3 +191,14 @@ def test_only_the_time_of_the_first_thread_is_limited_and_the_alarm_is_taken_bac
     time.sleep(0.2)
     with time_limit(5):
         pass
+
+
+def test_a_run_counts_as_many_operations_as_it_repeats() -> None:
+    """A run of nine operations is not shorter than two operations."""
+    m = mutant(Reference, ("RING-8",), chapters=("ring",))
+    long = from_sentence("ring window=3: run 1 {append 1; append 1; append 1; append 1; rewind 3; append 1}")
+    short = from_sentence("ring window=3: append 3; append 1; rewind 3; append 1")
+    assert (hunt.written(long), hunt.written(short)) == (6, 4)
+    kills = [hunt.Kill("explore", ("RING-8",), trace, "") for trace in (long, short)]
+    best = hunt._Hunter(m).shortest(kills, shorten=False)
+    assert best is not None and best.trace == short
