@@ -15,10 +15,14 @@ from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 
 try:
-    import mlx.core  # noqa: F401
     from mlx_lm.models import cache as caches
+
+    from kvadapters.arrays.mlx import from_engine as to_numpy
 except ImportError as e:
     raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
+
+
+__all__ = ["LENGTH", "adapter", "to_numpy"]
 
 
 def trim(cache: Any, n: int) -> None:

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvadapters.arrays.mlx import from_engine as to_numpy
-from kvadapters.engines.mlx import LENGTH, adapter
+from kvadapters.engines.mlx import LENGTH, adapter, to_numpy
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config

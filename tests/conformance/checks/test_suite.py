@@ -31,7 +31,7 @@ EXPLORED = {
     "draft": ["draft", "everything"],
     "store": ["store"],
     "batch": ["batch"],
-    "mem": ["growing", "ring", "copy", "store", "page", "batch"],
+    "mem": ["growing", "ring", "bounded", "copy", "store", "page", "batch"],
     "residency": [
         *("growing", "ring", "bounded", "copy", "store", "page", "ragged", "bucket", "sink", "batch", "attention"),
     ],

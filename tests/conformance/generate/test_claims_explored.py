@@ -39,7 +39,7 @@ def running(claim: Description) -> Iterator[tuple[str, Exploration]]:
 def traces(claim: Description, chapter: str) -> list[Trace]:
     """A few traces that such an adapter is judged on, of explorations that are about a chapter."""
     of = [e for c, e in running(claim) if chapter in (c, *e.needs)]
-    return [t for e in of for t in fitted(sample.some(e.drawn(claim.chapters), 12, seed=1), claim)]
+    return [t for e in of for t in fitted(sample.some(e.drawn(claim.chapters), 24, seed=1), claim)]
 
 
 def performed(each: Iterable[Trace]) -> set[str]:

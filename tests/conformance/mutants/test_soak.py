@@ -17,6 +17,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform import cli
 from kvconform.commands.soak import Progress
+from kvconform.generate.variations import VARIATIONS
 from kvconform.mutants import correct_variants, soak
 from kvconform.mutants.soak import Judged, Soak
 from kvconform.runner.pool import opened
@@ -61,8 +62,9 @@ def test_a_correct_variant_passes(name: str, tmp_path: Path, monkeypatch: pytest
 
 def test_a_soak_judges_all_forms_and_large_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "BATCH", 6)
-    score = soaked(tmp_path / "out", 900, "Linked").scores["Linked"]
-    assert set(score.by_source) == {"explored", "blind", "alike", "inputs", "large"} and not score.found
+    score = soaked(tmp_path / "out", 2000, "Linked").scores["Linked"]
+    forms = {form.name for form in VARIATIONS}
+    assert set(score.by_source) == {"explored", "large", *forms} and not score.found
 
 
 def test_what_never_fits_is_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.update import from_update
+from kvadapters.update import UpdateAdapter, UpdateCache, from_update
 from kvconform.mutants.correct_variants.shares_pages import PagesShared
 from kvref.ring import Ring
 from kvspec.errors import Refused, Unsupported
@@ -335,9 +335,22 @@ def even(config: Config) -> bool:
     return config.k_dim == config.v_dim and config.k_dim % 4 == 0
 
 
-wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), limited(WIDE)
-even_kept, even_broken = limited(EVEN, even), limited(EVEN, lambda config: config.k_dim % 4 == 0)
-few_kept, few_broken = limited({"heads": 1}, lambda config: config.kv_heads == 1), limited({"heads": 1})
+class OpensWhatItExcludes(UpdateAdapter):
+    """Looks at no limit that it declares."""
+
+    def open(self, kind: str, config: Config) -> UpdateCache:
+        if kind != self.kind:
+            raise Unsupported(f"no kind {kind}")
+        return UpdateCache(self, config)
+
+
+def unlimited(limits: dict[str, Any], opens: Callable[[Config], bool] = lambda config: True) -> Any:
+    return OpensWhatItExcludes(**vars(limited(limits, opens)))
+
+
+wide_kept, wide_broken = limited(WIDE, lambda config: (config.window or 0) > 1), unlimited(WIDE)
+even_kept, even_broken = limited(EVEN, even), unlimited(EVEN, lambda config: config.k_dim % 4 == 0)
+few_kept, few_broken = limited({"heads": 1}, lambda config: config.kv_heads == 1), unlimited({"heads": 1})
 wide_and_too_wide = adapter(TooWide, make=lambda config: _wide(config.window), said={"limits": WIDE})
 wide_not_declared = limited({}, lambda config: (config.window or 0) > 1)
 

@@ -83,7 +83,7 @@ def with_plans(draw: st.DrawFn, /, others: Callable[..., Any], **claimed: Collec
     done: list[Operation] = []
     asks = fits() if "fit" in OF_KIND[trace.kind] else st.builds(dict, op=st.just("plan"), n=st.integers(0, 9))
     for op in trace.ops:
-        appends = op["op"] in ("append", "copy")
+        appends = op["op"] in ("append", "copy") and "plan" in OF_KIND[trace.kind]
         if draw(st.integers(0, 3)) >= (1 if appends else 3):
             ahead = {"op": "plan", "n": op["n"]} if appends else draw(asks)
             named = "cache" in op and op["op"] != "open"
@@ -92,7 +92,14 @@ def with_plans(draw: st.DrawFn, /, others: Callable[..., Any], **claimed: Collec
     return Trace(trace.kind, trace.config, tuple(done))
 
 
+PLANNED = {"plan", "fit"}
+"""Operations of the chapter: a kind has one of them or both."""
+
 EXPLORATIONS = (
-    *(Exploration(kind, (), with_plans, over=kind, any_of=((kind,),)) for kind in KINDS if "plan" in OF_KIND[kind]),
+    *(
+        Exploration(kind, (), with_plans, over=kind, any_of=((kind,),))
+        for kind in KINDS
+        if PLANNED & {*OF_KIND[kind]}
+    ),
     Exploration("batch", ("store", "batch"), with_plans, over="batch"),
 )
