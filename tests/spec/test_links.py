@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kvspec.reading.clauses import chapter_text, index
+from kvreports import json_file
+from kvspec.reading.clauses import chapter_text, digest, index
+from kvspec.records.run import Record
 from kvspec.registry import CHAPTERS
 from tools import markdown_links
 
@@ -41,9 +43,16 @@ def test_ids_of_clauses_are_links(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["reference", "opencl", "opencl-fast", "cuda-cpu", "cuda-cpu-fast"])
 def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
-    text = (ROOT / f"reports/published/{name}/report.md").read_text(encoding="utf-8")
-    for id_, clause in index().items():
-        assert f"\n| [{id_}](../../../spec/kvspec/chapters/{clause.chapter}.md#{id_})" in text
+    """The report is of the spec that its record names; `nox -s release` wants that of today."""
+    folder = ROOT / f"reports/published/{name}"
+    text, record = (
+        (folder / "report.md").read_text(encoding="utf-8"),
+        json_file.load(folder / "record.json", Record),
+    )
+    told = {c.id for c in record.clauses} & set(index())
+    assert len(told) > 400 and (record.spec.hash != digest() or told == set(index()))
+    for id_ in told:
+        assert f"\n| [{id_}](../../../spec/kvspec/chapters/{index()[id_].chapter}.md#{id_})" in text
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
