@@ -1,25 +1,23 @@
 """Diagnosis: names the mutants that answer a failing trace, and its neighbours, exactly as the adapter did.
 
 An adapter that answers like a mutant on the shortest failing trace may still have another bug. So both also run
-the neighbours of that trace, failing or not, but not those that only show a missing check. A mutant is named only
-if it answers like the adapter on all of them. If several do, the one comes first that explains most of the rest:
-the other failures of the run, and the worked examples of the chapters.
+the neighbours of that trace, failing or not, but not those that only show a missing check. A mutant that answers
+one of them otherwise is dropped. Mutants that are left are told from each other by traces on which they differ:
+the other failures of the run, worked examples, covers. What is left then behaves alike, as far as was tried.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from kvconform.diagnosis.compare import alike
-from kvconform.diagnosis.neighbours import neighbours, probes
+from kvconform.diagnosis.neighbours import neighbours, probes, text_of
 from kvconform.judge import trial
 from kvconform.judge.trial_result import VERDICT_OF, TrialResult
 from kvconform.mutants.known_bugs import known_bugs
@@ -42,8 +40,8 @@ EACH = 2.0
 FAILURES = 6
 """The shortest failures, which are diagnosed."""
 
-NAMED = 3
-"""Bugs that are named for a failure, at most."""
+LEAST = 2
+"""Neighbours on which a bug must show, to be named: one trace says too little of where a fault ends."""
 
 Replay = Callable[[Trace], TrialResult]
 """Runs one trace on the adapter, past its first difference."""
@@ -86,6 +84,7 @@ class _Comparison:
         self.replay, self.about = replay, adapter
         self.until = time.process_time() + SECONDS, time.monotonic() + LONGEST
         self.answers: dict[str, TrialResult] = {}
+        self.near: dict[str, list[Trace]] = {}
         self.suspects = [_Suspect(m, _kinds(m)) for m in known_bugs().values()]
 
     def fill(self, diagnosis: Diagnosis) -> None:
@@ -97,59 +96,75 @@ class _Comparison:
                 if not self.of_adapter(trace).failed:
                     continue  # one side of a law: by itself it is right
                 fits = self.fits(likely, trace) or self.fits(self.suspects, trace)
-                diagnosis[failure.key()] = [self.known_bug(s, trace) for s in self.ranked(fits, failure)[:NAMED]]
+                fits = self.left(fits, trace)
+                diagnosis[failure.key()] = [self.known_bug(s, trace) for s in ranked(fits, failure)]
                 likely = [*fits, *(s for s in likely if s not in fits)]
 
     def fits(self, suspects: Sequence[_Suspect], trace: Trace) -> list[_Suspect]:
-        """The suspects that answer as the adapter did, to this trace and to every neighbour."""
+        """The suspects that answer as the adapter did, to this trace and to every neighbour; none if the fault
+        shows on too few of these."""
         opened = _opened(trace)
         fits = [s for s in suspects if s.kinds & opened and self.same(s, trace)]
-        for near in self.near(trace) if fits else ():
-            fits = [s for s in fits if self.same(s, near)]
+        for near in self.neighbours(trace) if fits else ():
+            fits = self.alike_on(fits, near, trace)
+            if not fits:
+                return []
+        return fits if fits and self.shown(trace)[0] >= LEAST else []
+
+    def left(self, fits: list[_Suspect], trace: Trace) -> list[_Suspect]:
+        """The suspects that answer as the adapter did where they differ from each other."""
+        clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)
+        for tried in self.probes(clauses) if len(fits) > 1 else ():
+            if len(fits) > 1 and self.differ(fits, tried):
+                fits = self.alike_on(fits, tried, trace)
         return fits
 
-    def near(self, trace: Trace) -> list[Trace]:
-        """The neighbours that say something about a failure: not those on which the adapter takes what must be
-        refused, unless the failure is about that. Real engines check little, and still have the bug."""
-        every = neighbours(trace, self.about)
-        return every if self.unchecked(trace) else [near for near in every if not self.unchecked(near)]
+    def probes(self, clauses: Iterable[str]) -> Iterator[Trace]:
+        """The other failures of the run, and traces of these clauses."""
+        yield from (from_json(f.trace) for f in self.failures[:FAILURES])
+        yield from probes(clauses, self.about)
+
+    def alike_on(self, fits: list[_Suspect], tried: Trace, trace: Trace) -> list[_Suspect]:
+        """The suspects that answer as the adapter did; all, where it takes what must be refused and the failure is
+        not about that. Real engines check little, and still have the bug."""
+        if self.unchecked(tried) and not self.unchecked(trace):
+            return fits
+        return [s for s in fits if self.same(s, tried)]
+
+    def differ(self, fits: Sequence[_Suspect], tried: Trace) -> bool:
+        """Whether suspects answer a trace in different ways."""
+        answers = [self.of_mutant(s, tried) for s in fits]
+        return not all(a and answers[0] and alike(answers[0], a, self.about) for a in answers)
+
+    def neighbours(self, trace: Trace) -> list[Trace]:
+        """The neighbours of a trace, kept for the next time."""
+        text = text_of(trace)
+        if text not in self.near:
+            self.near[text] = neighbours(trace, self.about)
+        return self.near[text]
 
     def unchecked(self, trace: Trace) -> bool:
         """Whether the adapter takes something in this trace that must be refused, or says that it would."""
         steps = self.of_adapter(trace).steps
         return any((want.result, got.result) == ("refused", "ok") or _can(got) > _can(want) for want, got in steps)
 
-    def ranked(self, fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
-        """Order: those that explain most other traces first; then by overlap with the blamed clauses; then real
-        bugs."""
-        if len(fits) < 2:
-            return fits
-        clauses = dict.fromkeys(c for s in fits for c in s.mutant.clauses)
-        others = [from_json(f.trace) for f in self.failures[:FAILURES]]
-        traces = [*others, *probes(clauses, from_json(failure.trace), self.about)]
-        wrong = Counter(i for trace in traces for i in self.mistaken(fits, trace))
-        blamed = set(failure.clauses)
-        return sorted(fits, key=lambda s: (wrong[s.mutant.id], -_shared(s.mutant, blamed), not s.mutant.link))
-
-    def mistaken(self, fits: Sequence[_Suspect], trace: Trace) -> list[str]:
-        """The ids of suspects that answer differently from the adapter; none if all of them answer alike."""
-        answers = [self.of_mutant(s, trace) for s in fits]
-        if all(a and answers[0] and alike(answers[0], a, self.about) for a in answers):
-            return []
-        own = self.of_adapter(trace)
-        pairs = zip(fits, answers, strict=True)
-        return [s.mutant.id for s, a in pairs if not (a and alike(own, a, self.about))]
+    def shown(self, trace: Trace) -> tuple[int, int]:
+        """The neighbours on which the adapter differs from the spec: those that a suspect must answer alike, and
+        those that only show a missing check."""
+        wrong = [near for near in self.neighbours(trace) if self.of_adapter(near).failed]
+        left_out = 0 if self.unchecked(trace) else sum(map(self.unchecked, wrong))
+        return len(wrong) - left_out, left_out
 
     def known_bug(self, suspect: _Suspect, trace: Trace) -> KnownBug:
         """The entry of a suspect in the record."""
-        mutant = suspect.mutant
+        mutant, (shown, left_out) = suspect.mutant, self.shown(trace)
         return KnownBug(
             id=mutant.id,
             says=mutant.says,
             anomaly=mutant.anomaly,
             link=mutant.link,
             clauses=list(mutant.clauses),
-            fits=Fits(traces=1 + len(self.near(trace)), of=1 + len(neighbours(trace, self.about))),
+            fits=Fits(traces=1 + shown, of=1 + shown + left_out),
         )
 
     def same(self, suspect: _Suspect, trace: Trace) -> bool:
@@ -172,13 +187,20 @@ class _Comparison:
     def of_adapter(self, trace: Trace) -> TrialResult:
         """The answers of the adapter, kept for the next time. Raises OutOfTime."""
         self.spend()
-        text = json.dumps(trace.to_json(), sort_keys=True)
+        text = text_of(trace)
         if text not in self.answers:
             result = self.replay(trace)
             if result.failed and any(step.result in VERDICT_OF for _, step in result.steps):
                 raise OutOfTime  # a worker that died or hung costs too much to run again
             self.answers[text] = result
         return self.answers[text]
+
+
+def ranked(fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
+    """Order bugs that behave alike: those first that break most of the blamed clauses, and little else; then real
+    bugs."""
+    blamed = set(failure.clauses)
+    return sorted(fits, key=lambda s: (-_shared(s.mutant, blamed), not s.mutant.link))
 
 
 def _can(step: Step) -> bool:

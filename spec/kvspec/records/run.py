@@ -96,8 +96,9 @@ class StepRecord(Part):
 
 
 class Fits(Part):
-    """How many traces a known bug answers as the adapter did, of how many that were tried. On the others the
-    adapter took what must be refused, which is another failure."""
+    """The failing trace, and its neighbours on which the adapter differs from the spec: how many of them a known
+    bug answers exactly as the adapter did, beside all on which neither differs. On the others the adapter took what
+    must be refused, which is another failure."""
 
     traces: Count
     of: Count

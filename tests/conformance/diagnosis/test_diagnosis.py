@@ -361,7 +361,7 @@ def named(**more: Any) -> Failure:
 def test_a_diagnosis_says_what_a_model_makes_of_it() -> None:
     first, effect = diagnosis_report.paragraphs(named())
     assert "one with a silent no-op" in first
-    assert "on 8 neighbours of it" in first
+    assert "on 8 neighbours your cache differs from the spec exactly as this bug does" in first
     assert "See STORE-14." in first and "must refuse" not in first
     some = named()
     some.diagnosis[0].fits = Fits(traces=7, of=9)  # type: ignore[index,union-attr]
