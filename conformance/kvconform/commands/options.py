@@ -271,6 +271,21 @@ def _new_adapter(parser: ArgumentParser) -> None:
     parser.add_argument("--into", default=".", metavar="DIR", help="folder to write it into (.)")
 
 
+def _probe(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "architecture", help="llama, mistral, qwen3, phi3, gemma3, gpt-oss, deepseek or llama4; see PROBE.md"
+    )
+    parser.add_argument(
+        "--layers", default="full,full", help="the view of each layer: full, window N or chunk N (full,full)"
+    )
+    parser.add_argument("--dtype", default="f32", help="what the weights are written in: f32, bf16 or f16 (f32)")
+    parser.add_argument(
+        "--format", default="safetensors", help="the format of the checkpoint: safetensors (safetensors)"
+    )
+    parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+
+
 def _demo(parser: ArgumentParser) -> None:
     add_report(parser, "the report of the run (a new temporary folder)")
     parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
@@ -293,6 +308,7 @@ COMMANDS = {
     "report": Command("render the records of runs, several side by side", _report),
     "board": Command("put the records of released engines together on one board", _board),
     "site": Command("write the spec as a site, a page for each clause, with the verdicts of records", _site),
+    "probe": Command("write a checkpoint whose logits say which rows each query saw", _probe),
     "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
 }
 """Every command, in the order of the help; the module of each is in `kvconform.commands`."""

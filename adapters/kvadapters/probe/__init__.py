@@ -1,0 +1,14 @@
+"""The probe: a small model of a stock architecture whose weights are chosen, so that its logits say which rows each
+query saw, in which layer, how many of each id, at which distance, and whether each was computed in this context.
+
+    probe = Probe.of("gemma3", "full,window 8")
+    probe.write("folder")                       # config.json, tokenizer, weights: any engine loads them
+    print(read(probe, tokens, logits).told())   # what the engine's queries saw, and what is wrong with it
+"""
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.precision import Precision
+from kvadapters.probe.reader import read
+from kvadapters.probe.reading import Finding, Judgement, Reading, Row
+
+__all__ = ["Finding", "Judgement", "Precision", "Probe", "Reading", "Row", "read"]

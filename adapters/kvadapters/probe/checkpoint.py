@@ -1,0 +1,116 @@
+"""Probes: chosen here, written as a checkpoint, and found again by the folder that they were written to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kvadapters.probe import architectures, safetensors, tokenizer, weights
+from kvadapters.probe.architecture import FEED_FORWARD, Architecture, sizes
+from kvadapters.probe.layout import HEAD_DIM, Layout
+from kvadapters.probe.network import Network
+from kvadapters.probe.views import parsed
+from kvspec.errors import BadInput
+
+RECIPE = 1
+"""Changes when the same words give other weights."""
+LARGEST = 100_000_000
+"""Bytes of a checkpoint in f32."""
+FORMATS = ("safetensors",)
+DTYPES = tuple(safetensors.DTYPES)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A network whose logits say what each query saw; see `kvadapters.probe`."""
+
+    architecture: Architecture
+    layout: Layout
+
+    @classmethod
+    def of(cls, architecture: str, layers: str) -> Probe:
+        """Choose a probe: `Probe.of("gemma3", "full,window 8")`. Raises BadInput."""
+        found = architectures.named(architecture)
+        views = found.checked(parsed(layers))
+        ballast = weights.BALLAST if found.out_norm else 1.0
+        for kv_heads in (4, 2, 1):
+            layout = Layout(views, kv_heads, ballast, found.free_head_dim)
+            if 4 * _elements(found, layout) <= LARGEST:
+                return cls(found, layout)
+        raise BadInput(f"{len(views)} layers make a checkpoint of more than {LARGEST // 10**6} MB; take fewer")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Probe:
+        """Find the probe whose checkpoint is in a folder. Raises BadInput."""
+        path = Path(folder) / "probe.json"
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            recipe, words = said["recipe"], (said["architecture"], said["layers"])
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None
+        if recipe != RECIPE or not all(isinstance(word, str) for word in words):
+            raise BadInput(f"{path}: made by another version of kvconform (recipe {recipe}, here {RECIPE})")
+        return cls.of(*words)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network in float64, with exactly the weights of the checkpoint."""
+        return weights.network(self.architecture, self.layout)
+
+    @property
+    def layers(self) -> str:
+        """The layers in words."""
+        return ",".join(map(str, self.layout.layers))
+
+    def write(self, folder: str | Path, dtype: str = "f32") -> dict[str, Any]:
+        """Write config.json, the tokenizer, the weights, and probe.json, which it returns. Raises BadInput."""
+        if dtype not in DTYPES:
+            raise BadInput(f"no dtype {dtype!r}; there are {', '.join(DTYPES)}")
+        into = Path(folder)
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            tensors = self.architecture.tensors(self.network)
+            digest = safetensors.write(into / "model.safetensors", tensors, dtype)
+            record = self.record() | {"format": "safetensors", "dtype": dtype, "sha256": digest}
+            config = sizes(self.layout) | self.architecture.config(self.layout)
+            config |= {"torch_dtype": safetensors.DTYPES[dtype][2]}
+            ends = {"eos_token_id": self.layout.zero, "pad_token_id": self.layout.zero}
+            for name, content in {
+                "config.json": config,
+                "generation_config.json": ends,
+                "probe.json": record,
+                **tokenizer.files(list(self.layout.words())),
+            }.items():
+                (into / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        except OSError as e:
+            raise BadInput(f"{folder}: cannot be written ({e.strerror})") from None
+        return record
+
+    def record(self) -> dict[str, Any]:
+        """Say what this probe is."""
+        return {
+            "recipe": RECIPE,
+            "architecture": self.architecture.name,
+            "layers": self.layers,
+            "content_ids": self.layout.ids,
+            "vocabulary": self.layout.vocabulary,
+            "lost": self.architecture.losses(self.layout.layers),
+        }
+
+    def checked(self, tokens: Sequence[int]) -> list[int]:
+        """Give a prompt's tokens, if all are content ids. Raises BadInput."""
+        wrong = [t for t in tokens if not 0 <= t < self.layout.ids]
+        if wrong or not tokens:
+            raise BadInput(f"tokens are content ids, 0 to {self.layout.ids - 1}, at least one; given {wrong[:5]}")
+        return list(tokens)
+
+
+def _elements(architecture: Architecture, layout: Layout) -> int:
+    """Count the elements of a checkpoint, but for some small tensors."""
+    queries = layout.heads * (2 if architecture.latent else 1)  # half of a latent layer's have no RoPE
+    rows = (queries + layout.heads + 2 * layout.kv_heads) * HEAD_DIM + 3 * FEED_FORWARD
+    return layout.hidden * (2 * layout.vocabulary + len(layout.layers) * rows)

@@ -1,0 +1,69 @@
+"""What many findings have in common: another view, or rows that were computed elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kvadapters.probe.reading import Judgement, Reading
+from kvadapters.probe.views import View
+
+
+def judged(judgement: Judgement) -> Judgement:
+    """Add what the findings of each layer have in common."""
+    layers = sorted({reading.layer for reading in judgement.wrong})
+    notes = [note for layer in layers for note in _notes(judgement, layer)]
+    return replace(judgement, notes=tuple(notes))
+
+
+def _notes(judgement: Judgement, layer: int) -> Iterator[str]:
+    readings = [reading for reading in judgement.readings if reading.layer == layer]
+    if any(f.sort in ("extra", "missing") for r in readings for f in r.findings):
+        view = next((v for v in _views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)), None)
+        if view:
+            yield f"layer {layer}: all of these queries see what a layer of {view} shows"
+    if rows := _suspects(readings):
+        yield f"layer {layer}: look at {_span(rows)}: all queries whose fingerprint is off see rows among them"
+
+
+def _views(view: View, rows: int) -> Iterator[View]:
+    """Give the views that a layer may have by mistake, the nearest first."""
+    yield View("full")
+    for size in sorted(range(1, rows + 1), key=lambda size: abs(size - view.size)):
+        yield View("window", size)
+    for size in sorted(range(2, rows + 1), key=lambda size: abs(size - view.size)):
+        yield View("chunk", size)
+
+
+def _fits(view: View, readings: Sequence[Reading]) -> bool:
+    """Tell whether all that was read is what a view shows. Repeated ids are left out."""
+    sees = view.sees(max(reading.query for reading in readings) + 1)
+    for reading in readings:
+        seen = {p for row in reading.rows for p in row.positions if len(row.positions) == row.count}
+        strange = any(not row.positions for row in reading.rows)
+        if reading.seen is None or strange or reading.seen != sees[reading.query].sum():
+            return False
+        if any(p > reading.query or not sees[reading.query, p] for p in seen):
+            return False
+    return True
+
+
+def _suspects(readings: Sequence[Reading]) -> list[int]:
+    """Give the rows that a stale or foreign row must be among: seen where the fingerprint is off, and nowhere
+    else."""
+    off = [r for r in readings if any(f.sort == "context" for f in r.findings)]
+    right = [r for r in readings if r.fingerprint is not None and r not in off]
+    if not off:
+        return []
+    known = set[int]().union(*(_positions(r) for r in right))
+    return sorted(set[int]().union(*(_positions(r) for r in off)) - known)
+
+
+def _positions(reading: Reading) -> set[int]:
+    return {p for row in reading.rows for p in row.positions if p <= reading.query}
+
+
+def _span(rows: Sequence[int]) -> str:
+    if len(rows) > 1 and rows[-1] - rows[0] == len(rows) - 1:
+        return f"rows {rows[0]} to {rows[-1]}"
+    return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows))}"

@@ -1,0 +1,44 @@
+"""How many rows of each id a query saw: the weights of its seen heads are whole multiples of one over all of
+them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvadapters.probe.network import Float64
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many rows a query saw, in all and of each id, bounded: int [ids] each. `others` are the further totals
+    that fit."""
+
+    total: int
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    others: tuple[int, ...]
+
+    @property
+    def told(self) -> bool:
+        """Whether exactly one count of each id fits."""
+        return bool((self.low == self.high).all())
+
+
+def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
+    """Count rows by bounds of their weights, float64 [ids], which sum to 1. Of the totals that fit, the one nearest
+    to the `likely` counts is taken; `most` is the largest. None if no total fits: rows do not weigh the same."""
+    totals = np.arange(1, most + 1)[:, None]
+    least = np.ceil(np.maximum(low, 0) * totals - 1e-9).astype(np.int64)
+    largest = np.floor(high * totals + 1e-9).astype(np.int64)
+    sums = least.sum(1) <= totals[:, 0], totals[:, 0] <= largest.sum(1)
+    fitting = np.flatnonzero((least <= largest).all(1) & sums[0] & sums[1])
+    if not len(fitting):
+        return None
+    changes = np.maximum(least - likely, 0).sum(1) + np.maximum(likely - largest, 0).sum(1)
+    best = fitting[changes[fitting].argmin()]
+    total, least, largest = int(totals[best, 0]), least[best], largest[best]
+    largest = np.minimum(largest, total - (least.sum() - least))
+    return Counts(total, least, largest, tuple(int(t) for t in totals[fitting, 0] if t != total))

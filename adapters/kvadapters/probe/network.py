@@ -1,0 +1,162 @@
+"""A small transformer in float64: what the logits of a probe must be.
+
+One network serves all architectures; what they differ in is data of a layer: norms of queries and keys, a norm
+behind attention, learned sinks, latent rows, and how RoPE pairs dimensions. Feed-forward parts of a probe add zero
+and are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvadapters.probe.views import View
+
+Array = NDArray[np.floating]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Latent rows: values are `up` [heads * dim, rank] times the normed latent."""
+
+    up: Array
+
+
+@dataclass(frozen=True)
+class Rope:
+    """A rotation of `dims` dimensions. Pairs are neighbours, or dimension i and i + dims / 2."""
+
+    theta: float
+    dims: int
+    neighbours: bool = False
+
+    @property
+    def frequencies(self) -> Float64:
+        """Radians a position, for each pair."""
+        return self.theta ** (-np.arange(0, self.dims, 2) / self.dims)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's attention. `query` is [heads * d, hidden], `key` and `value` [kv_heads * d, hidden], `out`
+    [hidden, heads * d]."""
+
+    view: View
+    query: Array
+    key: Array
+    value: Array
+    out: Array
+    scale: float
+    rope: Rope | None
+    gains: tuple[float, float] | None = None
+    """Queries and keys are normed before RoPE, then multiplied by these."""
+    normed_after: bool = False
+    """Queries and keys are normed after RoPE, without a gain."""
+    out_gain: float | None = None
+    """What attention gives is normed and multiplied by this."""
+    sink: float | None = None
+    """The score of a learned sink, the same in all heads."""
+    latent: Latent | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """The whole: `embedding` [vocabulary, hidden], layers, `output` [vocabulary, hidden]."""
+
+    heads: int
+    kv_heads: int
+    eps: float
+    embedding: Array
+    embedding_factor: float
+    layers: Sequence[Layer]
+    output: Array
+
+    def hidden(
+        self, tokens: Sequence[int], masks: dict[int, Mask] | None = None, positions: Sequence[int] | None = None
+    ) -> Float64:
+        """Give the hidden states before the last norm, float64 [n, hidden]. `masks` replaces what queries see in
+        some layers, bool [n, n]; `positions` those that RoPE uses."""
+        x = self.embedding[list(tokens)].astype(np.float64) * self.embedding_factor
+        at = np.arange(len(tokens)) if positions is None else np.asarray(positions)
+        for number, layer in enumerate(self.layers):
+            sees = (masks or {}).get(number)
+            x = x + self._attention(layer, x, layer.view.sees(len(tokens)) if sees is None else sees, at)
+        return x
+
+    def logits(self, hidden: Float64) -> Float64:
+        """Give the logits of hidden states, float64 [n, vocabulary]."""
+        return self._normed(hidden) @ self.output.T.astype(np.float64)
+
+    def values(self, number: int, x: Float64) -> Float64:
+        """Give a layer's values of hidden states, float64 [n, heads, d]: kv heads, or all heads of a latent
+        layer."""
+        return self._values(self.layers[number], self._normed(x))
+
+    def scores(self, number: int, x: Float64, head: int, distances: NDArray[np.integer]) -> Float64:
+        """Give the scores of a query and a key of the same hidden state, [hidden], at distances."""
+        layer = self.layers[number]
+        h, n = self._normed(x[None]), len(distances)
+        asked, kept = ((h @ part.T).repeat(n, axis=0) for part in (layer.query, layer.key))
+        query = self._turned(layer, asked, layer.gains and layer.gains[0], distances)[:, head]
+        key = self._turned(layer, kept, layer.gains and layer.gains[1], 0 * distances)[:, 0]
+        scores: Float64 = (query * key).sum(-1) * layer.scale
+        return scores
+
+    def _attention(self, layer: Layer, x: Float64, sees: Mask, at: NDArray[np.integer]) -> Float64:
+        h, n = self._normed(x), len(x)
+        query = self._turned(layer, h @ layer.query.T, layer.gains and layer.gains[0], at)
+        key = self._turned(layer, h @ layer.key.T, layer.gains and layer.gains[1], at)
+        value = self._values(layer, h)
+        scores = np.einsum("ihd,jhd->hij", query, np.repeat(key, query.shape[1] // key.shape[1], axis=1))
+        weights = _softmax(np.where(sees, scores * layer.scale, -np.inf), layer.sink)
+        value = np.repeat(value, query.shape[1] // value.shape[1], axis=1)
+        out = np.einsum("hij,jhd->ihd", weights, value).reshape(n, -1) @ layer.out.T
+        return out if layer.out_gain is None else self._normed(out) * layer.out_gain
+
+    def _values(self, layer: Layer, h: Float64) -> Float64:
+        rows: Float64 = h @ layer.value.T
+        if layer.latent is None:
+            return rows.reshape(len(h), self.kv_heads, -1)
+        return (self._normed(rows) @ layer.latent.up.T).reshape(len(h), self.heads, -1)
+
+    def _turned(self, layer: Layer, rows: Float64, gain: float | None, at: NDArray[np.integer]) -> Float64:
+        """Norm and rotate queries or keys, [n, heads * d]. A latent layer has one key for all heads."""
+        rows = rows.reshape(len(rows), -1, layer.rope.dims if layer.rope else 64)
+        if gain is not None:
+            rows = self._normed(rows) * gain
+        if layer.rope:
+            rows = _rotated(rows, layer.rope, at)
+        return self._normed(rows) if layer.normed_after else rows
+
+    def _normed(self, rows: Float64) -> Float64:
+        normed: Float64 = rows / np.sqrt((rows**2).mean(-1, keepdims=True) + self.eps)
+        return normed
+
+
+def _rotated(rows: Float64, rope: Rope, at: NDArray[np.integer]) -> Float64:
+    """Turn each pair of dimensions by its angle."""
+    angles = (at[:, None] * rope.frequencies)[:, None]
+    first, second = _pairs(rope.dims, rope.neighbours)
+    turned, a, b = np.empty_like(rows), rows[..., first], rows[..., second]
+    turned[..., first] = a * np.cos(angles) - b * np.sin(angles)
+    turned[..., second] = b * np.cos(angles) + a * np.sin(angles)
+    return turned
+
+
+def _pairs(dims: int, neighbours: bool) -> tuple[slice, slice]:
+    if neighbours:
+        return slice(0, None, 2), slice(1, None, 2)
+    return slice(0, dims // 2), slice(dims // 2, None)
+
+
+def _softmax(scores: Float64, sink: float | None) -> Float64:
+    """Weigh rows by their scores, [..., n]; a sink takes its share. A query that sees nothing has weights of 0."""
+    top = np.maximum(scores.max(-1, keepdims=True), -1e9 if sink is None else sink)
+    parts = np.exp(scores - top)
+    total = parts.sum(-1, keepdims=True) + (0.0 if sink is None else np.exp(sink - top))
+    weights: Float64 = parts / np.where(total == 0, 1, total)
+    return weights

@@ -1,0 +1,46 @@
+"""The tokenizer of a probe: words between blanks, one for each id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+END = "<zero>"
+"""The end of a text: an id that no context makes likely."""
+
+
+def files(words: Sequence[str]) -> dict[str, Any]:
+    """Give the two files that Hugging Face's tokenizers read. A word that it does not know is an error there."""
+    special = {
+        "id": words.index(END),
+        "content": END,
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
+    return {
+        "tokenizer.json": {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [special],
+            "normalizer": None,
+            "pre_tokenizer": {"type": "WhitespaceSplit"},
+            "post_processor": None,
+            "decoder": None,
+            "model": {
+                "type": "WordLevel",
+                "vocab": {word: i for i, word in enumerate(words)},
+                "unk_token": "<unknown>",
+            },
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": END,
+            "pad_token": END,
+            "clean_up_tokenization_spaces": False,
+            "model_max_length": 1 << 17,
+        },
+    }

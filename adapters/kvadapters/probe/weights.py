@@ -1,0 +1,184 @@
+"""Chooses the weights of a probe. All have at most eight significant bits, so that they are exact in bf16 and
+f16."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from kvadapters.probe.architecture import Architecture
+from kvadapters.probe.layout import CONSTANT, HEAD_DIM, TOKEN, Layout
+from kvadapters.probe.network import Array, Latent, Layer, Network, Rope
+from kvadapters.probe.views import View
+
+PAIRS = ((1.0, 1.0, 0.5), (0.06, 0.5, 0.8), (0.001, 1.5, 0.8))
+"""The pairs of dimensions that show distances: radians a position, the share of the score, and the phase at
+distance 0. The slow one tells far from near, the fast one tells neighbours apart."""
+AMPLITUDE = sum(share for _, share, _ in PAIRS)
+BALLAST = 16.0
+"""The factor at the sums of weights, and at the constant of a latent row, where a norm follows."""
+ONE_LOGIT, NEXT_LOGIT, WEIGHT_LOGIT, PRINT_LOGIT = 20.0, 24.0, 8.0, 2.0
+"""Logits of the constant, of the next content id, of a weight of 1, and of a fingerprint of 1. Half of the
+constant's is above all weights, so that both of its ids are always among the likeliest."""
+SEED = 31
+
+
+def short(x: float) -> float:
+    """Round to eight significant bits."""
+    mantissa, exponent = math.frexp(x)
+    return math.ldexp(round(mantissa * 256), exponent - 8)
+
+
+def network(architecture: Architecture, layout: Layout) -> Network:
+    """Choose all weights."""
+    factor = layout.hidden**0.5 if architecture.scaled_embedding else 1.0
+    embedding = np.zeros((layout.vocabulary, layout.hidden), np.float32)
+    ids = np.arange(layout.ids)
+    embedding[ids, ids] = short(TOKEN / factor)
+    embedding[: layout.ids, layout.constant] = short(CONSTANT / factor)
+    return Network(
+        layout.heads,
+        layout.kv_heads,
+        architecture.eps,
+        embedding,
+        factor,
+        [_layer(architecture, layout, number) for number in range(len(layout.layers))],
+        _output(layout),
+    )
+
+
+def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer:
+    rope = _rope(architecture, layout.layers[number])
+    query, key = _distance_heads(architecture, layout, number, rope)
+    values = _values(layout, number)
+    gain = None
+    if architecture.out_norm:
+        gain = short(layout.ballast * (2 / layout.hidden) ** 0.5)
+    layer = Layer(
+        layout.layers[number],
+        query,
+        key,
+        values,
+        _out(layout, number),
+        architecture.scale,
+        rope,
+        gains=(AMPLITUDE / architecture.scale / HEAD_DIM, 1.0) if architecture.norms == "before" else None,
+        normed_after=architecture.norms == "after" and rope is not None,
+        out_gain=gain,
+        sink=architecture.sink,
+    )
+    return _with_latent_rows(layer, layout) if architecture.latent else layer
+
+
+def _rope(architecture: Architecture, view: View) -> Rope | None:
+    theta = architecture.theta[view.kind]
+    return None if theta is None else Rope(theta, HEAD_DIM, architecture.neighbours)
+
+
+def _distance_heads(
+    architecture: Architecture, layout: Layout, number: int, rope: Rope | None
+) -> tuple[Array, Array]:
+    """Choose queries and keys. Keys are the same for every token. Seen heads have queries of 0, so that all rows
+    weigh the same; distance heads have constant ones, which RoPE turns."""
+    query = np.zeros((layout.heads * HEAD_DIM, layout.hidden), np.float32)
+    key = np.zeros((layout.kv_heads * HEAD_DIM, layout.hidden), np.float32)
+    if rope:
+        constant = CONSTANT / layout.norm(number)
+        asked, kept = _constant_head(architecture, rope)
+        for head in range(layout.kv_heads):
+            at = (head * layout.group + 1) * HEAD_DIM
+            query[at : at + HEAD_DIM, layout.constant] = [short(x / constant) for x in asked]
+            key[head * HEAD_DIM : (head + 1) * HEAD_DIM, layout.constant] = [short(x / constant) for x in kept]
+    return (query, key[:HEAD_DIM]) if architecture.latent else (query, key)
+
+
+def _constant_head(architecture: Architecture, rope: Rope) -> tuple[Array, Array]:
+    """Give a distance head's query and key before RoPE, [64] each."""
+    asked, kept = np.zeros(HEAD_DIM), np.zeros(HEAD_DIM)
+    for frequency, share, phase in PAIRS:
+        first, second = _pair(rope, int(np.abs(np.log(rope.frequencies / frequency)).argmin()))
+        length = (share / architecture.scale) ** 0.5
+        kept[first], asked[first], asked[second] = length, length * math.cos(phase), length * math.sin(phase)
+    if architecture.norms == "after":  # what a norm makes too large is taken by dimensions that do not meet
+        rest = (HEAD_DIM - AMPLITUDE / architecture.scale) ** 0.5
+        asked[_pair(rope, 1)[0]] = kept[_pair(rope, 2)[0]] = rest
+    return asked, kept
+
+
+def _pair(rope: Rope, number: int) -> tuple[int, int]:
+    return (2 * number, 2 * number + 1) if rope.neighbours else (number, number + rope.dims // 2)
+
+
+def _values(layout: Layout, number: int) -> Array:
+    """Choose values: the token one-hot, a 1, and the fingerprint of what the row's own query saw a layer below."""
+    values = np.zeros((layout.kv_heads * HEAD_DIM, layout.hidden), np.float32)
+    norm, ids = layout.norm(number), np.arange(layout.ids)
+    values[ids, ids] = short(norm / TOKEN)
+    values[layout.ids, layout.constant] = short(norm / CONSTANT)
+    if number:
+        below, prints = layout.block(number - 1), values[layout.ids + 1 :]
+        prints[:, below.seen] = short(norm) * signs(layout)
+        turned = np.roll(np.eye(layout.prints), 1, axis=1)
+        prints[:, below.prints] = short(norm) * turned  # with it a fingerprint reaches down to the first layer
+    return values
+
+
+def signs(layout: Layout) -> Array:
+    """Give the projection from what was seen to a fingerprint, +-1, [prints, ids]."""
+    return np.random.default_rng(SEED).choice([-1.0, 1.0], (layout.prints, layout.ids)).astype(np.float32)
+
+
+def _out(layout: Layout, number: int) -> Array:
+    """Write what the heads give into the layer's block."""
+    out = np.zeros((layout.hidden, layout.heads * HEAD_DIM), np.float32)
+    block = layout.block(number)
+    for element in range(layout.kv_heads * HEAD_DIM):
+        head, dim = divmod(element, HEAD_DIM)
+        seen = head * layout.group * HEAD_DIM + dim
+        if element < layout.ids:
+            out[block.seen.start + element, seen] = out[block.distance.start + element, seen + HEAD_DIM] = 1
+        elif element == layout.ids:
+            out[block.sums[0], seen] = out[block.sums[1], seen + HEAD_DIM] = layout.ballast
+        else:
+            out[block.prints.start + element - layout.ids - 1, seen] = 1
+    return out
+
+
+SMALLER = 0.25
+"""How much smaller fingerprints are in a latent row, so that they hardly change its norm."""
+
+
+def _with_latent_rows(layer: Layer, layout: Layout) -> Layer:
+    """Turn values into latent rows, one for all heads, and what makes values of them: each head takes its part."""
+    latent, rank = layer.value.copy(), len(layer.value)
+    latent[layout.ids] *= BALLAST
+    latent[layout.ids + 1 :] *= SMALLER
+    norm = short(((1 + BALLAST**2) / rank) ** 0.5)
+    back = np.full(rank, norm, np.float32)
+    back[layout.ids] /= BALLAST
+    back[layout.ids + 1 :] /= SMALLER
+    up = np.zeros((layout.heads * HEAD_DIM, rank), np.float32)
+    for head in range(layout.heads):
+        part = np.arange(HEAD_DIM) + head // layout.group * HEAD_DIM
+        up[head * HEAD_DIM + np.arange(HEAD_DIM), part] = back[part]
+    return replace(layer, value=latent, latent=Latent(up))
+
+
+def _output(layout: Layout) -> Array:
+    """Choose the output: content id t is followed by t + 1; every dimension of a block has an id."""
+    output = np.zeros((layout.vocabulary, layout.hidden), np.float32)
+    norm, ids = layout.norm(len(layout.layers)), np.arange(layout.ids)
+    output[(ids + 1) % layout.ids, ids] = short(NEXT_LOGIT * norm / TOKEN)
+    output[layout.one, layout.constant] = short(ONE_LOGIT * norm / CONSTANT)
+    output[layout.one + 1, layout.constant] = output[layout.one, layout.constant] / 2
+    blocks = np.arange(layout.ids + 1, layout.used)
+    output[layout.id_of(0) + blocks, blocks] = short(WEIGHT_LOGIT * norm)
+    for number in range(len(layout.layers)):
+        block = layout.block(number)
+        for total in block.sums:
+            output[layout.id_of(total), total] /= layout.ballast
+        prints = np.arange(block.prints.start, block.prints.stop)
+        output[layout.id_of(0) + prints, prints] *= PRINT_LOGIT / WEIGHT_LOGIT
+    return output

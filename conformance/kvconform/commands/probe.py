@@ -1,0 +1,30 @@
+"""`kvconform probe ARCHITECTURE`: writes a checkpoint whose logits say what each query saw."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+
+from tabulate import tabulate
+
+from kvadapters.probe.checkpoint import FORMATS, Probe
+from kvconform.message import tell
+from kvspec.errors import BadInput
+
+
+def main(options: Namespace) -> int:
+    """Write the checkpoint; print what it is and what it cannot show. Raises BadInput."""
+    if options.format not in FORMATS:
+        raise BadInput(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
+    probe = Probe.of(options.architecture, options.layers)
+    record = probe.write(options.out, options.dtype)
+    if options.json:
+        print(json.dumps(record, indent=1))
+        return 0
+    size = sum(file.stat().st_size for file in Path(options.out).iterdir())
+    rows = [*record.items(), ("megabytes", f"{size / 1e6:.1f}")]
+    told = [(key.replace("_", " "), "; ".join(v) or "nothing" if isinstance(v, list) else v) for key, v in rows]
+    print(tabulate(told, tablefmt="plain", disable_numparse=True))
+    tell(f"wrote {options.out}; prompts are words t0 to t{probe.layout.ids - 1}; PROBE.md says how to read answers")
+    return 0

@@ -1,0 +1,114 @@
+"""Every architecture in transformers: it answers as the float64 network does, and hand-broken masks are named.
+
+Run by `nox -s probe`; elsewhere torch is not there, and these tests are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapters.probe import engines
+from kvadapters.probe import Precision, Probe, read
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+DTYPES = {"f32": (torch.float32, 1e-4), "bf16": (torch.bfloat16, 0.5), "f16": (torch.float16, 0.05)}
+"""With how far a logit may be from float64's, of at most 24."""
+LAYERS = {
+    "llama": ("full,full", "8*full"),
+    "mistral": ("2*window 8", "3*full", "8*window 8"),
+    "qwen3": ("full,window 8", "8*full", "4*window 8,4*full"),
+    "phi3": ("2*window 8", "2*full", "8*window 8"),
+    "gemma3": ("full,window 8", "3*full,5*window 8"),
+    "gpt-oss": ("full,window 8", "4*window 8,4*full"),
+    "deepseek": ("full,full", "8*full"),
+    "llama4": ("chunk 16,full", "6*chunk 16,2*full"),
+}
+CASES = [(name, layers) for name, all_layers in LAYERS.items() for layers in all_layers]
+ROWS = 40
+
+
+@cache
+def written(name: str, layers: str, folder: Path) -> Probe:
+    probe = Probe.of(name, layers)
+    probe.write(folder)
+    return probe
+
+
+def model(folder: Path, dtype: str) -> Any:
+    transformers.logging.disable_progress_bar()
+    found, info = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=DTYPES[dtype][0], output_loading_info=True
+    )
+    assert not any(info.values()), info
+    return found
+
+
+def ask(engine: Any, tokens: list[int], **more: Any) -> Any:
+    with torch.no_grad():
+        return engine(torch.tensor([tokens]), **more).logits[0].float().numpy()
+
+
+@contextmanager
+def masked(engine: Any, layer: int, sees: Any) -> Iterator[None]:
+    """One layer attends by this mask."""
+
+    def before(_: Any, given: Any, named: dict[str, Any]) -> Any:
+        shut = ~torch.tensor(sees)[None, None]
+        mask = torch.zeros(shut.shape, dtype=engine.dtype).masked_fill(shut, torch.finfo(engine.dtype).min)
+        return given, named | {"attention_mask": mask}
+
+    hook = engine.model.layers[layer].self_attn.register_forward_pre_hook(before, with_kwargs=True)
+    yield
+    hook.remove()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("name", "layers"), CASES)
+def test_it_is_read_right_and_broken_masks_are_named(tmp_path: Path, name: str, layers: str, dtype: str) -> None:
+    probe = written(name, layers, tmp_path)
+    engine, tokens, precision = model(tmp_path, dtype), engines.text(probe, ROWS), Precision(dtype)
+    answers = ask(engine, tokens)
+    assert np.abs(answers - engines.logits(probe, tokens)).max() < DTYPES[dtype][1]
+    assert read(probe, tokens, answers, precision).wrong == []
+    assert (answers.argmax(1) == (np.array(tokens) + 1) % probe.layout.ids).all(), "greedy text counts"
+    for layer in {0, len(probe.layout.layers) - 1}:
+        sees = probe.layout.layers[layer].sees(ROWS)
+        for query, row, sort in ((33, 32, "missing"), (20, 25, "extra")):
+            with masked(engine, layer, engines.without(sees, query, row)):
+                judgement = read(probe, tokens, ask(engine, tokens), precision)
+            assert [(r.layer, r.query, [(f.sort, f.rows) for f in r.findings]) for r in judgement.wrong] == [
+                (layer, query, [(sort, (row,))])
+            ], judgement.told()
+
+
+@pytest.mark.parametrize(("name", "layers"), CASES)
+def test_with_its_cache_in_chunks_and_steps(tmp_path: Path, name: str, layers: str) -> None:
+    probe = written(name, layers, tmp_path)
+    engine, tokens = model(tmp_path, "f32"), engines.text(probe, ROWS)
+    cache, answers = transformers.DynamicCache(config=engine.config), []
+    for begin, end in ((0, 17), (17, 30), *((i, i + 1) for i in range(30, ROWS))):
+        answers.append(ask(engine, tokens[begin:end], past_key_values=cache, use_cache=True))
+    judgement = read(probe, tokens, np.concatenate(answers))
+    assert judgement.wrong == [], judgement.told()
+
+
+def test_the_tokenizer_reads_and_writes_words(tmp_path: Path) -> None:
+    probe = written("gemma3", "full,window 8", tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert tokenizer("t5 t7  t222")["input_ids"] == [5, 7, 222]
+    assert tokenizer.decode([5, 7]) == "t5 t7"
+    engine = model(tmp_path, "f32")
+    out = engine.generate(**tokenizer("t5 t9", return_tensors="pt"), max_new_tokens=5, do_sample=False)
+    assert out[0].tolist() == [5, 9, 10, 11, 12, 13, 14][: len(out[0])] and len(out[0]) == 7
+    with pytest.raises(Exception, match=r"UNK|unk"):
+        tokenizer("what")
+    assert probe.layout.ids == 223
