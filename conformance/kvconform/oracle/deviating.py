@@ -24,11 +24,13 @@ class Deviating:
 
     def claimed(self, adapter: Description) -> Description:
         """The description with these dialects."""
+        if not self.dialects:
+            return adapter
         claims = {
             chapter: replace(claim, dialects={**claim.dialects, **self.dialects.get(chapter, {})})
             for chapter, claim in adapter.chapters.items()
         }
-        return replace(adapter, chapters=claims) if self.dialects else adapter
+        return replace(adapter, chapters=claims)
 
     def list_model(self) -> type[ListModel]:
         """The list model with these classes."""
