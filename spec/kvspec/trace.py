@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kvspec import masks, strict_json
@@ -68,6 +69,13 @@ class Trace:
             "config": self.config.to_json(),
             "ops": [dict(op) for op in self.ops],
         }
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """The chapters that it needs an adapter to have, beside masks observed in passing."""
+        each = [part for op in self.ops for part in parts_of(op)]
+        opened = {op["kind"] for op in each if op["op"] == "open" and op.get("kind")}
+        return frozenset((self.kind,)).union(opened, *map(chapters_of, each))
 
     def cut(self, n: int) -> Trace:
         """Keep the first n operations."""
@@ -317,14 +325,12 @@ def _sequences(op: Operation, known: Mapping[str, int]) -> int:
     return len(op.get("others", "")) or sum(known.get(other, 1) for other in (cache_of(op), op["other"]))
 
 
-def used_chapters(trace: Trace) -> set[str]:
+def used_chapters(trace: Trace) -> frozenset[str]:
     """The chapters a trace needs an adapter to have, beside masks observed in passing."""
-    each = (part for op in trace.ops for part in parts_of(op))
-    opened = {op["kind"] for op in each if op["op"] == "open" and op.get("kind")}
-    return {trace.kind}.union(opened, *map(chapters_of, trace.ops))
+    return trace.used
 
 
-def looked_at(trace: Trace) -> set[str]:
+def looked_at(trace: Trace) -> frozenset[str]:
     """The chapters that a trace uses, and masks where these are observed in passing."""
     used = used_chapters(trace)
     masked = any(has(kind, "mask", "mask") for kind in used & set(KINDS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import Any, Literal, cast
 
@@ -138,6 +139,16 @@ class Description:
 
     def observed(self, kinds: Collection[str] = KINDS) -> tuple[str, ...]:
         """Give what a session is told to observe, at any level, of caches of these kinds."""
+        key = frozenset(kinds)
+        if key not in self._observed:
+            self._observed[key] = self._observers(key)
+        return self._observed[key]
+
+    @cached_property
+    def _observed(self) -> dict[frozenset[str], tuple[str, ...]]:
+        return {}
+
+    def _observers(self, kinds: Collection[str]) -> tuple[str, ...]:
         asked = [c for c in RECORDS if c in self.chapters and (c not in KINDS or c in kinds)]
         observers = dict.fromkeys(o for c in asked for o in RECORDS[c].observe)
         lacking = {o for c in asked for o, needs in RECORDS[c].observe.items() if needs in self.chapters[c].without}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import structs
-
 from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
 from kvspec.errors import NotWhole
 from kvspec.operations.table import OF_KIND
@@ -33,11 +31,10 @@ _demand_all()
 
 def cost(case: Case) -> Cost | None:
     """Bound the cost of an operation, performed or refused; None if the chapter sets no bound."""
-    append = APPENDS.get(case.kind)
-    found = append if case.op["op"] == "append" else COSTS.get(case.op["op"])
+    found = case.append if case.op["op"] == "append" else COSTS.get(case.op["op"])
     if found is None:
         return None
-    return refused(case) if case.got.result == "refused" else found(structs.replace(case, append=append))
+    return refused(case) if case.got.result == "refused" else found(case)
 
 
 __all__ = ["COSTS", "Bound", "Case", "Cost", "Layer", "cost"]

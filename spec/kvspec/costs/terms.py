@@ -26,6 +26,9 @@ ENTRY = 8
 BUFFER = 2
 """Allocations for keys and values, who may share one."""
 
+ENDLESS = 1 << 63
+"""More than a meter counts."""
+
 Counts = dict[str, int]
 
 
@@ -54,6 +57,9 @@ class Cost(Struct, frozen=True):
 
     def breaches(self, meter: Mapping[str, int]) -> list[tuple[str, str]]:
         """Clause and sentence for each count beyond its bound."""
+        bounds = {name: most for b in self.bounds for name, most in b.most.items()}
+        if all(meter.get(name, ENDLESS) <= bounds.get(name, 0) for name in METERED):
+            return []
         when = f" ({self.when})" if self.when else ""
         return [
             (clause, f"{name}: at most {most} allowed{when}, found {meter.get(name)}")
