@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvspec import masks, strict_json
 from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words
@@ -53,6 +53,21 @@ LARGEST_FILE = 8 << 20
 """Bytes a trace file may have."""
 
 
+class Outcome(NamedTuple):
+    """How an operation ends on the reference, and the clauses that it exercises there."""
+
+    result: str
+    clause: str
+    cites: tuple[str, ...]
+
+
+class Frozen(NamedTuple):
+    """What the reference answers to a trace: each outcome, and a hash of all that is compared beside these."""
+
+    digest: str
+    outcomes: tuple[Outcome, ...]
+
+
 @dataclass(frozen=True)
 class Trace:
     """Operations on a cache of `kind` opened with `config`, which the operations call A."""
@@ -60,6 +75,8 @@ class Trace:
     kind: str
     config: Config
     ops: tuple[Operation, ...] = ()
+    frozen: Frozen | None = field(default=None, compare=False, repr=False)
+    """What the reference answers, where that is frozen."""
 
     def to_json(self) -> dict[str, Any]:
         """Give the JSON document, as written to files and shown in reports."""

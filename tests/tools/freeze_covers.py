@@ -7,19 +7,23 @@ is recorded.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, walk
+from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.registry import planned
+from kvconform.judge import frozen_answers
+from kvconform.judge.trial import observables
+from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.prove.identifiers import numbered_rows
 from kvspec import notation
 from kvspec.session.step import Step
-from kvspec.trace import Trace
+from kvspec.trace import Frozen, Outcome, Trace
 
-VERSION = 2
+VERSION = 3
 """Version of the document."""
 
 
@@ -31,7 +35,8 @@ def compute(chapter: str) -> dict[str, Any]:
         "kvvectors": VERSION,
         "licence": "CC0-1.0",
         "chapter": chapter,
-        "notes": "Each trace with the first 8 digits of the sha256 of all the reference does on it.",
+        "notes": "Each trace with a hash of all that the reference answers to it, and how each operation ends: 0 stands "
+        "for the first outcome of the cover, 1 for the second. An outcome is a result and the clauses exercised.",
         "traces": sum(len(c["traces"]) for c in covers),
         "covers": covers,
     }
@@ -39,7 +44,12 @@ def compute(chapter: str) -> dict[str, Any]:
 
 def _computed(plan: Plan) -> dict[str, Any]:
     closed = closure(plan)
-    lines = [["; ".join(map(notation.words, ops)), digest(plan.start, ops)] for ops in traces(plan, closed)]
+    whole = list(traces(plan, closed))
+    outcomes, lines = dict[Outcome, str](), list[list[str]]()
+    for ops in whole:
+        frozen = answers(plan.start, ops)
+        ends = "".join(outcomes.setdefault(outcome, sign(len(outcomes))) for outcome in frozen.outcomes)
+        lines.append(["; ".join(map(notation.words, ops)), frozen.digest, ends])
     return {
         "name": plan.name,
         "kind": plan.start.kind,
@@ -47,6 +57,7 @@ def _computed(plan: Plan) -> dict[str, Any]:
         "states": len(closed.states),
         "transitions": closed.transitions,
         "told_apart": told_apart(plan, closed),
+        "outcomes": list(map(outcome_text, outcomes)),
         "traces": lines,
     }
 
@@ -115,11 +126,14 @@ def _base(w: Walk, value: str) -> int:
     return max(0, cache.offset - cache.window - 1) if hasattr(cache, "window") else 0
 
 
-def digest(start: Trace, ops: Ops) -> str:
-    """Hash everything the reference does on a trace into eight digits."""
-    sha = hashlib.sha256()
-    for step in walk(start, ops).steps:
-        sha.update(repr((step.result, step.clause, sorted(step.values.items()))).encode())
-        for name, a in sorted(step.arrays.items()):
-            sha.update(name.encode() + (b"none" if a is None else repr((a.dtype, a.shape)).encode() + a.tobytes()))
-    return sha.hexdigest()[:8]
+def answers(start: Trace, ops: Ops) -> Frozen:
+    """What the reference answers to a trace, observed as it is when an adapter that claims all is judged."""
+    trace = Trace(start.kind, start.config, ops)
+    reference, trace_inputs = CitingReference(observe=observables(trace, REFERENCE, "storage")), TraceInputs(trace)
+    reference.begin(start.kind, start.config)
+    steps = []
+    for op in ops:
+        steps.append(reference.do(op, trace_inputs.make(op)))
+        trace_inputs.done(op, steps[-1].result)
+    outcomes = tuple(Outcome(step.result, step.clause, step.cites) for step in steps)
+    return Frozen(frozen_answers.digest(steps), outcomes)

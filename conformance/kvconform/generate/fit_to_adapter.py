@@ -61,7 +61,8 @@ def within(trace: Trace, adapter: Description) -> Trace:
     given = tuple(_as_taken(op, adapter, config.dtype) for op in given)
     ops = given if largest is None else tuple(piece for op in given for piece in _pieces(op, largest))
     fit = Trace(trace.kind, config, ops)
-    return Trace(trace.kind, config, tuple(_in_chunks(fit, adapter)))
+    fit = Trace(trace.kind, config, tuple(_in_chunks(fit, adapter)))
+    return trace if fit == trace else fit  # what is known of a trace holds for that one alone
 
 
 def _as_taken(op: Operation, adapter: Description, dtype: str) -> Operation:

@@ -1,10 +1,10 @@
-"""Frozen covers: traces of all transitions of small state graphs, each with a digest of its results."""
+"""Frozen covers: traces of all transitions of small state graphs, each with what the reference answers to it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -12,7 +12,7 @@ from typing import Any
 
 from kvspec import notation
 from kvspec.contract import CHAPTERS
-from kvspec.trace import Trace, config_from_json
+from kvspec.trace import Frozen, Outcome, Trace, config_from_json
 
 FOLDER = resources.files("kvspec").joinpath("vectors")
 
@@ -27,13 +27,14 @@ class Cover:
     transitions: int
     told_apart: bool
     lines: tuple[str, ...]
-    digests: tuple[str, ...]
+    frozen: Mapping[str, Frozen]
+    """What the reference answers, by line."""
 
     def traces(self) -> Iterator[Trace]:
         """Give its traces, shortest first."""
         for line in self.lines:
             ops = tuple(_operation(text) for text in line.split("; "))
-            yield Trace(self.start.kind, self.start.config, ops)
+            yield Trace(self.start.kind, self.start.config, ops, self.frozen.get(line))
 
 
 @cache
@@ -62,8 +63,26 @@ def load(chapter: str) -> tuple[Cover, ...]:
 
 def _cover(c: dict[str, Any]) -> Cover:
     start = Trace(c["kind"], config_from_json(c["config"], c["kind"]))
-    lines, digests = (tuple(t[i] for t in c["traces"]) for i in (0, 1))
-    return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], lines, digests)
+    outcomes = {sign(number): _outcome(text) for number, text in enumerate(c["outcomes"])}
+    frozen = {line: Frozen(sum_, tuple(map(outcomes.__getitem__, ends))) for line, sum_, ends in c["traces"]}
+    return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], tuple(frozen), frozen)
+
+
+def sign(number: int) -> str:
+    """Give the character that stands for an outcome of a cover, by the order in which they are listed: 0 for the
+    first, A for the eighteenth."""
+    return chr(ord("0") + number)
+
+
+def _outcome(text: str) -> Outcome:
+    ended, _, cites = text.partition(": ")
+    result, _, clause = ended.partition(" ")
+    return Outcome(result, clause, tuple(cites.split()))
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """Write an outcome as it is listed: `refused GROW-6: GROW-6`."""
+    return f"{outcome.result} {outcome.clause}".strip() + ": " + " ".join(outcome.cites)
 
 
 def digest() -> dict[str, Any]:

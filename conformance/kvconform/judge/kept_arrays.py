@@ -16,6 +16,8 @@ class KeptArrays:
     def __init__(self, budget: int | None = None) -> None:
         self._left = BUDGET if budget is None else budget
         self._steps: deque[tuple[Step, int]] = deque()
+        self.dropped = False
+        """Whether a step lost its arrays."""
 
     def keep(self, step: Step) -> None:
         """Keep the arrays of a step that was compared; drop those of older ones as far as needed."""
@@ -24,4 +26,4 @@ class KeptArrays:
         self._left -= size
         while self._left < 0 and len(self._steps) > 1:
             oldest, freed = self._steps.popleft()
-            oldest.arrays, self._left = {}, self._left + freed
+            oldest.arrays, self._left, self.dropped = {}, self._left + freed, True

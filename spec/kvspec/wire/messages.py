@@ -37,7 +37,8 @@ DEEPEST = 32
 """How deep a header may nest."""
 
 TYPES = DTYPES | {"bool": np.dtype(bool)}
-_NAMES = {t: name for name, t in TYPES.items()}
+NAMES = {t: name for name, t in TYPES.items()}
+"""Dtypes that a message may carry, and their names; and the names by the dtypes."""
 
 Tensors = dict[str, Array | None]
 
@@ -79,7 +80,7 @@ def encode(
         if array is None:
             listed.append([name, None, []])
             continue
-        dtype = _NAMES.get(array.dtype)
+        dtype = NAMES.get(array.dtype)
         if dtype is None:
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, dtype, array.shape])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,13 +23,10 @@ SAMPLE = 3000
 EVERY = max(1, sum(len(c.lines) for c in FROZEN) // SAMPLE)
 
 
-def sampled(frozen: frozen_covers.Cover) -> Iterator[tuple[str, str]]:
-    yield from list(zip(frozen.lines, frozen.digests, strict=True))[::EVERY]
-
-
 def differing(frozen: frozen_covers.Cover) -> list[str]:
-    """Traces, of a sample, on which the reference does something else than is frozen."""
-    return [line for line, digest in sampled(frozen) if freeze_covers.digest(frozen.start, _ops(line)) != digest]
+    """Traces, of a sample, to which the reference answers something else than is frozen."""
+    sampled = list(frozen.frozen.items())[::EVERY]
+    return [line for line, said in sampled if freeze_covers.answers(frozen.start, _ops(line)) != said]
 
 
 def _ops(line: str) -> covers.Ops:

@@ -1,0 +1,40 @@
+"""What the reference answers to a frozen trace, as a hash: an adapter that answers the same needs no oracle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from kvconform.oracle.reference import REFERENCE
+from kvspec.contract import Description
+from kvspec.geometry import Array
+from kvspec.registry import CACHES
+from kvspec.session.step import Step
+from kvspec.trace import Trace, used_chapters
+from kvspec.wire.messages import NAMES
+
+
+def tell(trace: Trace, adapter: Description, level: str) -> bool:
+    """Tell whether what is frozen is all that is compared of this adapter: slot by slot, observed as the reference
+    is, with capacities that grow as its own do."""
+    if trace.frozen is None or level != "storage":
+        return False
+    used = used_chapters(trace)
+    steps = all(adapter.chapters[kind].grows == "step" for kind in used.intersection(CACHES))
+    return steps and adapter.observed(used) == REFERENCE.observed(used)
+
+
+def digest(steps: Iterable[Step]) -> str:
+    """Hash what is compared of steps beside their results: values and arrays. Counts have bounds instead."""
+    return hashlib.blake2b(b"".join(map(_compared, steps)), digest_size=8).hexdigest()
+
+
+def _compared(step: Step) -> bytes:
+    """Everything of a step that the judge at level storage compares, but its result."""
+    values = sorted(item for item in step.values.items() if item[0] != "meter")
+    arrays = (name.encode() + _bytes(array) for name, array in sorted(step.arrays.items()))
+    return b"".join((repr(values).encode(), *arrays))
+
+
+def _bytes(array: Array | None) -> bytes:
+    return b" none;" if array is None else f" {NAMES.get(array.dtype)}{array.shape};".encode() + array.tobytes()
