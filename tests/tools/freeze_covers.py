@@ -26,6 +26,12 @@ from kvspec.trace import Frozen, Outcome, Trace
 VERSION = 3
 """Version of the document."""
 
+NOTES = (
+    "Each trace with a hash of all that the reference answers to it, and how each operation ends: 0 stands for the "
+    "first outcome of the cover, 1 for the second. An outcome is a result and the clauses exercised."
+)
+"""What the document says of itself."""
+
 
 def compute(chapter: str) -> dict[str, Any]:
     """Compute the covers of a chapter from its plans, as the document to freeze."""
@@ -35,8 +41,7 @@ def compute(chapter: str) -> dict[str, Any]:
         "kvvectors": VERSION,
         "licence": "CC0-1.0",
         "chapter": chapter,
-        "notes": "Each trace with a hash of all that the reference answers to it, and how each operation ends: 0 stands "
-        "for the first outcome of the cover, 1 for the second. An outcome is a result and the clauses exercised.",
+        "notes": NOTES,
         "traces": sum(len(c["traces"]) for c in covers),
         "covers": covers,
     }

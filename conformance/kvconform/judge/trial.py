@@ -316,9 +316,10 @@ class _Frozen(_Trial):
 
     def agrees(self) -> bool:
         """Whether the adapter does what the reference does, and costs and plans are within bounds."""
-        frozen, steps = self.trace.frozen, self.run().steps
-        whole = not self.result.failed and len(steps) == len(self.trace.ops) and frozen is not None
-        if not whole or frozen_answers.digest(got for _, got in steps) != frozen.digest:
+        assert self.trace.frozen is not None
+        steps = self.run().steps
+        whole = not self.result.failed and len(steps) == len(self.trace.ops)
+        if not whole or frozen_answers.digest(got for _, got in steps) != self.trace.frozen.digest:
             return False
         for asked, (want, got) in zip(self._asked_for, steps, strict=True):
             want.values, want.arrays = got.values, got.arrays

@@ -1,0 +1,113 @@
+"""Frozen covers are judged by what the reference is known to answer: what is told is what the reference tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kvadapters.reference import Reference
+from kvconform.generate import frozen_covers
+from kvconform.generate.fit_to_adapter import fitted
+from kvconform.judge import frozen_answers, trial
+from kvconform.judge.kept_arrays import KeptArrays
+from kvconform.judge.trial_result import TrialResult
+from kvconform.mutants.known_bugs import known_bugs
+from kvconform.oracle.reference import REFERENCE
+from kvref.growing import Growing
+from kvspec.contract import CHAPTERS, Pair, description
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+EVERY = 12
+"""One known bug in this many is judged twice."""
+
+FEW = 12
+"""Traces of each chapter that it is judged on."""
+
+
+def traces(chapters: Any = CHAPTERS) -> Iterator[Trace]:
+    """A few traces of each chapter's covers, spread over all."""
+    for chapter in chapters:
+        every = [t for cover in frozen_covers.load(chapter) for t in cover.traces()]
+        yield from every[:: max(1, len(every) // FEW)]
+
+
+def judged(adapter: Any, trace: Trace) -> TrialResult:
+    return trial.on(trace, partial(Session, adapter), description(adapter.describe()))
+
+
+def told(seen: TrialResult) -> Any:
+    """All that a trial says, and that a record takes from it."""
+    says = seen.verdict, seen.blamed, seen.implicated, seen.wrote, [d.message for d in seen.differences]
+    steps = [(want.result, want.clause, want.cites, got.result) for want, got in seen.steps]
+    return says, seen.trace.ops, steps, seen.spent, sorted(seen.with_rows()), sorted(seen.suspected())
+
+
+def test_the_reference_is_judged_without_an_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [told(judged(Reference(), replace(t, frozen=None))) for t in traces()]
+    monkeypatch.setattr(trial, "CitingReference", None)
+    assert [told(judged(Reference(), t)) for t in traces()] == expected
+
+
+@pytest.mark.parametrize("bug", list(known_bugs())[::EVERY])
+def test_a_bug_is_told_as_the_reference_tells_it(bug: str) -> None:
+    mutant = known_bugs()[bug]
+    adapter = mutant.adapter()
+    about = description(adapter.describe())
+    for trace in fitted(traces(mutant.chapters), about):
+        found = [told(judged(adapter, t)) for t in (trace, replace(trace, frozen=None))]
+        assert found[0] == found[1], trace
+
+
+class OneBit(Growing):
+    """One bit of the newest row is wrong in long caches."""
+
+    def read(self, what: Any) -> Any:
+        pair = super().read(what)
+        if pair is not None and self.offset == 7:
+            pair = Pair(pair.keys.copy(), pair.values)
+            pair.keys.view("u2")[..., -1, -1] ^= 1
+        return pair
+
+
+class Wrong(Reference):
+    """Such a growing cache."""
+
+    caches = {**Reference.caches, "growing": OneBit}  # noqa: RUF012
+
+
+def test_one_bit_in_one_row_is_a_difference() -> None:
+    *_, longest = (t for t in traces(["growing"]) if judged(Wrong(), replace(t, frozen=None)).failed)
+    assert longest.frozen and told(judged(Wrong(), longest)) == told(judged(Wrong(), replace(longest, frozen=None)))
+
+
+def test_answers_that_were_too_large_to_keep_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, longest = (t for t in traces(["growing"]) if judged(Wrong(), replace(t, frozen=None)).failed)
+    expected = told(judged(Wrong(), replace(longest, frozen=None)))
+    monkeypatch.setattr(trial, "KeptArrays", partial(KeptArrays, 0))
+    assert told(judged(Wrong(), longest)) == expected
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda claims: claims.at_most("visible"),
+        lambda claims: replace(claims, chapters={c: k for c, k in claims.chapters.items() if c != "mem"}),
+        lambda claims: replace(claims, chapters={c: replace(k, grows="free") for c, k in claims.chapters.items()}),
+    ],
+)
+def test_where_less_is_compared_the_oracle_is_asked(changed: Any) -> None:
+    trace, claims = next(traces(["growing"])), changed(REFERENCE)
+    assert frozen_answers.tell(trace, REFERENCE, trial.level_of(trace, REFERENCE))
+    assert not frozen_answers.tell(trace, claims, trial.level_of(trace, claims))
+
+
+def test_what_is_frozen_of_a_trace_holds_for_that_trace_alone() -> None:
+    trace = next(t for t in traces(["growing"]) if len(t.ops) > 3)
+    assert next(fitted([trace], REFERENCE)).frozen == trace.frozen
+    narrow = replace(REFERENCE, largest_append=1)
+    assert trace.cut(2).frozen is None and next(fitted([trace], narrow)).frozen is None
