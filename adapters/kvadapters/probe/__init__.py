@@ -10,5 +10,6 @@ from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.precision import Precision
 from kvadapters.probe.reader import read
 from kvadapters.probe.reading import Finding, Judgement, Reading, Row
+from kvadapters.probe.tokens import TokenJudgement, read_tokens
 
-__all__ = ["Finding", "Judgement", "Precision", "Probe", "Reading", "Row", "read"]
+__all__ = ["Finding", "Judgement", "Precision", "Probe", "Reading", "Row", "TokenJudgement", "read", "read_tokens"]

@@ -38,6 +38,8 @@ class State:
 
 def state(probe: Probe, answers: Answers, precision: Precision) -> State:
     """Read hidden states off answers. Raises BadInput."""
+    if probe.output != "weights":
+        raise BadInput("this probe's output is for tokens alone: read_tokens reads it")
     if isinstance(answers, np.ndarray):
         low, high = _all(probe, answers, precision)
     else:

@@ -20,6 +20,8 @@ RECIPE = 1
 """Changes when the same words give other weights."""
 LARGEST = 100_000_000
 """Bytes of a checkpoint in f32."""
+OUTPUTS = ("weights", "tokens")
+"""What the output is for: to read weights off logits, or to judge an engine that returns tokens alone."""
 FORMATS = ("safetensors",)
 DTYPES = tuple(safetensors.DTYPES)
 
@@ -30,17 +32,20 @@ class Probe:
 
     architecture: Architecture
     layout: Layout
+    output: str = "weights"
 
     @classmethod
-    def of(cls, architecture: str, layers: str) -> Probe:
+    def of(cls, architecture: str, layers: str, output: str = "weights") -> Probe:
         """Choose a probe: `Probe.of("gemma3", "full,window 8")`. Raises BadInput."""
+        if output not in OUTPUTS:
+            raise BadInput(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
         found = architectures.named(architecture)
         views = found.checked(parsed(layers))
         ballast = weights.BALLAST if found.out_norm else 1.0
         for kv_heads in (4, 2, 1):
             layout = Layout(views, kv_heads, ballast, found.free_head_dim)
             if 4 * _elements(found, layout) <= LARGEST:
-                return cls(found, layout)
+                return cls(found, layout, output)
         raise BadInput(f"{len(views)} layers make a checkpoint of more than {LARGEST // 10**6} MB; take fewer")
 
     @classmethod
@@ -49,7 +54,7 @@ class Probe:
         path = Path(folder) / "probe.json"
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-            recipe, words = said["recipe"], (said["architecture"], said["layers"])
+            recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])
         except (OSError, ValueError, KeyError, TypeError) as e:
             raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None
         if recipe != RECIPE or not all(isinstance(word, str) for word in words):
@@ -59,7 +64,7 @@ class Probe:
     @cached_property
     def network(self) -> Network:
         """The network in float64, with exactly the weights of the checkpoint."""
-        return weights.network(self.architecture, self.layout)
+        return weights.network(self.architecture, self.layout, self.output == "tokens")
 
     @property
     def layers(self) -> str:
@@ -96,6 +101,7 @@ class Probe:
             "recipe": RECIPE,
             "architecture": self.architecture.name,
             "layers": self.layers,
+            "output": self.output,
             "content_ids": self.layout.ids,
             "vocabulary": self.layout.vocabulary,
             "lost": self.architecture.losses(self.layout.layers),

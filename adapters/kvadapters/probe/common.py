@@ -19,14 +19,14 @@ def judged(judgement: Judgement) -> Judgement:
 def _notes(judgement: Judgement, layer: int) -> Iterator[str]:
     readings = [reading for reading in judgement.readings if reading.layer == layer]
     if any(f.sort in ("extra", "missing") for r in readings for f in r.findings):
-        view = next((v for v in _views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)), None)
+        view = next((v for v in views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)), None)
         if view:
             yield f"layer {layer}: all of these queries see what a layer of {view} shows"
     if rows := _suspects(readings):
         yield f"layer {layer}: look at {_span(rows)}: all queries whose fingerprint is off see rows among them"
 
 
-def _views(view: View, rows: int) -> Iterator[View]:
+def views(view: View, rows: int) -> Iterator[View]:
     """Give the views that a layer may have by mistake, the nearest first."""
     yield View("full")
     for size in sorted(range(1, rows + 1), key=lambda size: abs(size - view.size)):

@@ -31,8 +31,8 @@ def short(x: float) -> float:
     return math.ldexp(round(mantissa * 256), exponent - 8)
 
 
-def network(architecture: Architecture, layout: Layout) -> Network:
-    """Choose all weights."""
+def network(architecture: Architecture, layout: Layout, sensitive: bool = False) -> Network:
+    """Choose all weights. A `sensitive` output answers by content ids alone; see `kvadapters.probe.tokens`."""
     factor = layout.hidden**0.5 if architecture.scaled_embedding else 1.0
     embedding = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     ids = np.arange(layout.ids)
@@ -45,7 +45,7 @@ def network(architecture: Architecture, layout: Layout) -> Network:
         embedding,
         factor,
         [_layer(architecture, layout, number) for number in range(len(layout.layers))],
-        _output(layout),
+        _sensitive(layout) if sensitive else _output(layout),
     )
 
 
@@ -182,3 +182,21 @@ def _output(layout: Layout) -> Array:
         prints = np.arange(block.prints.start, block.prints.stop)
         output[layout.id_of(0) + prints, prints] *= PRINT_LOGIT / WEIGHT_LOGIT
     return output
+
+
+SEEN_SHARE, PRINT_SHARE, AGAIN_SHARE = 40.0, 8.0, 640.0
+
+
+def _sensitive(layout: Layout) -> Array:
+    """Choose an output whose content ids answer to everything at once: random projections of all blocks. An id that
+    was seen is made unlikely, or a text would soon repeat one."""
+    output = np.zeros((layout.vocabulary, layout.hidden), np.float32)
+    draw, norm, ids = np.random.default_rng(SEED), layout.norm(len(layout.layers)), np.arange(layout.ids)
+    for number in range(len(layout.layers)):
+        block = layout.block(number)
+        for part, share in ((block.seen, SEEN_SHARE), (block.distance, SEEN_SHARE), (block.prints, PRINT_SHARE)):
+            output[: layout.ids, part] = share * norm * draw.standard_normal((layout.ids, part.stop - part.start))
+        output[ids, block.seen.start + ids] -= AGAIN_SHARE * norm
+    mantissa, exponent = np.frexp(output)
+    rounded: Array = np.ldexp(np.round(mantissa * 256), exponent - 8)
+    return rounded

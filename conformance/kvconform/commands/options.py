@@ -280,6 +280,11 @@ def _probe(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--dtype", default="f32", help="what the weights are written in: f32, bf16 or f16 (f32)")
     parser.add_argument(
+        "--output",
+        default="weights",
+        help="what is read: weights, off logits or logprobs; or tokens alone (weights)",
+    )
+    parser.add_argument(
         "--format", default="safetensors", help="the format of the checkpoint: safetensors (safetensors)"
     )
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")

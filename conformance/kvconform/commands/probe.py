@@ -17,7 +17,7 @@ def main(options: Namespace) -> int:
     """Write the checkpoint; print what it is and what it cannot show. Raises BadInput."""
     if options.format not in FORMATS:
         raise BadInput(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
-    probe = Probe.of(options.architecture, options.layers)
+    probe = Probe.of(options.architecture, options.layers, options.output)
     record = probe.write(options.out, options.dtype)
     if options.json:
         print(json.dumps(record, indent=1))

@@ -22,9 +22,9 @@ CASES = {
 """Layers of each architecture."""
 
 
-def small(name: str, layers: str) -> Probe:
+def small(name: str, layers: str, output: str = "weights") -> Probe:
     """A probe with one kv head: 55 content ids, and quick."""
-    probe = Probe.of(name, layers)
+    probe = Probe.of(name, layers, output)
     return replace(probe, layout=replace(probe.layout, kv_heads=1))
 
 

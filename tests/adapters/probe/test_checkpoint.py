@@ -64,8 +64,9 @@ def test_a_checkpoint_of_eight_layers_is_at_most_a_hundred_megabytes(name: str) 
     assert checkpoint._elements(whole.architecture, whole.layout) == pytest.approx(elements, rel=0.06)
 
 
-def test_the_folder_says_which_probe_it_is(tmp_path: Path) -> None:
-    probe = Probe.of("qwen3", "window 5,full")
+@pytest.mark.parametrize("output", ["weights", "tokens"])
+def test_the_folder_says_which_probe_it_is(tmp_path: Path, output: str) -> None:
+    probe = Probe.of("qwen3", "window 5,full", output)
     assert engines.small("qwen3", "full").write(tmp_path)["layers"] == "full"
     probe.write(tmp_path, "bf16")
     assert Probe.load(tmp_path) == probe
@@ -76,6 +77,7 @@ REFUSED = {
     "layers that it has not": (("llama", "--layers", "window 8"), "llama has no layers of window 8"),
     "two sizes": (("gemma3", "--layers", "window 8,window 9"), "one size for all layers with a window"),
     "mixed layers": (("mistral", "--layers", "full,window 8"), "one size for all layers"),
+    "an unknown output": (("llama", "--output", "all"), "there are weights, tokens"),
     "a window of nothing": (("mistral", "--layers", "window 0"), "a size is from 1"),
     "no view": (("llama", "--layers", "full,,full"), "'' is no view"),
     "too many layers": (("llama", "--layers", "99*full"), "1 to 16 layers"),
@@ -104,7 +106,9 @@ def test_the_command_writes_a_checkpoint_and_says_what_is_lost(
     assert record["lost"] == ["layers that are full: they have no RoPE, so that distances are not shown"]
 
 
-@pytest.mark.parametrize("said", ["", "[]", '{"recipe": 0, "architecture": "llama", "layers": "full"}'])
+@pytest.mark.parametrize(
+    "said", ["", "[]", '{"recipe": 0, "architecture": "llama", "layers": "full", "output": "x"}']
+)
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, said: str) -> None:
     (tmp_path / "probe.json").write_text(said)
     with pytest.raises(BadInput, match=r"probe\.json"):

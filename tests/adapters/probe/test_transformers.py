@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe, read
+from kvadapters.probe import Precision, Probe, read, read_tokens
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -99,6 +99,23 @@ def test_with_its_cache_in_chunks_and_steps(tmp_path: Path, name: str, layers: s
         answers.append(ask(engine, tokens[begin:end], past_key_values=cache, use_cache=True))
     judgement = read(probe, tokens, np.concatenate(answers))
     assert judgement.wrong == [], judgement.told()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_tokens_alone(tmp_path: Path, name: str) -> None:
+    """What the engine generates with its cache has no regret; of a layer whose mask is wrong it is named."""
+    layers = LAYERS[name][0]
+    probe = Probe.of(name, layers, "tokens")
+    probe.write(tmp_path)
+    engine, prompt = model(tmp_path, "f32"), engines.text(probe, 24)
+    out = engine.generate(torch.tensor([prompt]), max_new_tokens=8, do_sample=False)[0].tolist()[24:]
+    judgement = read_tokens(probe, prompt, out)
+    assert judgement.wrong == [] and len(set(out)) > 4, judgement.told()
+    sees = probe.layout.layers[1].sees(24)
+    sees[23, 22] = False
+    with masked(engine, 1, sees):
+        chosen = int(ask(engine, prompt)[-1].argmax())
+    assert read_tokens(probe, prompt, [chosen]).wrong == ([] if chosen == out[0] else [0])
 
 
 def test_the_tokenizer_reads_and_writes_words(tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+"""Reads an engine that returns tokens alone: how much less likely than the best is each token that it chose?
+
+The output of such a probe answers by content ids, and each id's logit depends on everything that the query saw. A
+correct engine chooses the likeliest id, or one that is as likely but for rounding. What an engine's choice is less
+likely by, in float64, is its *regret*. Where a regret is too large, the same network is asked what would explain
+all tokens: another view of a layer, or one row that a layer does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.common import views
+from kvadapters.probe.network import Float64, Mask
+from kvadapters.probe.precision import Precision
+from kvadapters.probe.weights import AMPLITUDE, PAIRS
+from kvspec.errors import BadInput
+
+MOST_TOKENS = 256
+"""Tokens of a text for which explanations are looked for: there are a few for each of them."""
+
+
+@dataclass(frozen=True)
+class TokenJudgement:
+    """The tokens that an engine chose, each with its regret and with how much of it rounding explains."""
+
+    chosen: tuple[int, ...]
+    regrets: tuple[float, ...]
+    bounds: tuple[float, ...]
+    spread: float
+    """By how much the logits of different ids differ, as a standard deviation: a bound above it tells nothing."""
+    explanations: tuple[str, ...] = ()
+    """What would explain all tokens, in words; none if nothing is wrong, or nothing that was tried does."""
+
+    @property
+    def wrong(self) -> list[int]:
+        """The numbers of the tokens that a correct engine would not have chosen."""
+        return [i for i, regret in enumerate(self.regrets) if regret > self.bounds[i]]
+
+    def told(self) -> str:
+        """Tell it in lines."""
+        lines = [f"{len(self.chosen)} tokens: {len(self.wrong)} that a correct engine would not have chosen"]
+        for i in self.wrong[:8]:
+            lines += [
+                f"token {i}, t{self.chosen[i]}: its logit is {self.regrets[i]:.3g} below the best; "
+                f"rounding explains {self.bounds[i]:.1g}"
+            ]
+        if vague := sum(bound > self.spread for bound in self.bounds):
+            lines += [f"cannot be told: {vague} tokens, as rounding alone may change which id is the likeliest"]
+        if self.wrong and not self.explanations:
+            lines += ["neither another view of one layer nor one row that is not seen explains all of them"]
+        return "\n".join([*lines, *(f"explains all of them: {text}" for text in self.explanations)])
+
+
+def read_tokens(
+    probe: Probe, prompt: Sequence[int], chosen: Sequence[int], precision: Precision | None = None
+) -> TokenJudgement:
+    """Judge the tokens that an engine chose after a prompt, each the likeliest. Raises BadInput."""
+    if probe.output != "tokens":
+        raise BadInput("this probe's output is for logits: `kvconform probe --output tokens` writes one for tokens")
+    if not chosen or not all(0 <= t < probe.layout.vocabulary for t in chosen):
+        raise BadInput(f"chosen tokens are ids below {probe.layout.vocabulary}, at least one")
+    text = probe.checked([*prompt, *chosen[:-1]])
+    choice = _Choice(probe, text, tuple(chosen), precision or Precision())
+    regrets, bounds = choice.regrets({})
+    found = TokenJudgement(tuple(chosen), regrets, bounds, choice.spread())
+    return replace(found, explanations=tuple(choice.explained())) if found.wrong else found
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The tokens of a text, and those that were chosen at its end."""
+
+    probe: Probe
+    text: Sequence[int]
+    chosen: Sequence[int]
+    precision: Precision
+
+    def regrets(self, masks: dict[int, Mask]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Give regrets and their bounds, if the layers saw this."""
+        hidden = self.probe.network.hidden(self.text, masks)[-len(self.chosen) :]
+        logits = self.probe.network.logits(hidden)
+        best = logits.argmax(-1)
+        each = np.arange(len(self.chosen))
+        errors = self._errors(hidden)
+        regrets = logits[each, best] - logits[each, list(self.chosen)]
+        bounds = errors[each, best] + errors[each, list(self.chosen)]
+        return tuple(map(float, regrets)), tuple(map(float, bounds))
+
+    def spread(self) -> float:
+        """Give the standard deviation of the content ids' logits."""
+        hidden = self.probe.network.hidden(self.text)[-len(self.chosen) :]
+        return float(self.probe.network.logits(hidden)[:, : self.probe.layout.ids].std())
+
+    def _errors(self, hidden: Float64) -> Float64:
+        """Bound the errors of logits, [queries, vocabulary], by those of the hidden states' dimensions."""
+        layout, precision = self.probe.layout, self.precision
+        scores = precision.score(AMPLITUDE, PAIRS[0][1], len(self.text))
+        errors = np.abs(hidden) * precision.relative
+        for number in range(len(layout.layers)):
+            block = layout.block(number)
+            errors[:, block.seen] = np.abs(hidden[:, block.seen]) * precision.relative + precision.absolute
+            errors[:, block.distance] = np.abs(hidden[:, block.distance]) * (
+                np.expm1(2 * scores) + precision.relative
+            )
+            errors[:, block.distance] += precision.absolute
+            if number:  # rows of the first layer carry no fingerprint
+                errors[:, block.prints] = precision.fingerprint(number)
+        norms = np.sqrt((hidden**2).mean(-1, keepdims=True))
+        found: Float64 = (errors / norms) @ np.abs(self.probe.network.output.T).astype(np.float64)
+        return found
+
+    def explained(self) -> Iterator[str]:
+        """Give what would explain all tokens."""
+        if len(self.text) > MOST_TOKENS:
+            return
+        for masks, words in self._tried():
+            regrets, bounds = self.regrets(masks)
+            if all(regret <= bound for regret, bound in zip(regrets, bounds, strict=True)):
+                yield words
+
+    def _tried(self) -> Iterator[tuple[dict[int, Mask], str]]:
+        n = len(self.text)
+        for number, view in enumerate(self.probe.layout.layers):
+            right, tried = view.sees(n), list[Mask]()
+            for other in views(view, n):
+                mask = other.sees(n)
+                if not any(np.array_equal(mask, known) for known in (right, *tried)):
+                    tried.append(mask)
+                    yield {number: mask}, f"layer {number} sees what a layer of {other} shows"
+            for row in range(n - 1):
+                mask = right.copy()
+                mask[row + 1 :, row] = False
+                if not np.array_equal(mask, right):
+                    yield {number: mask}, f"layer {number} does not see row {row} (t{self.text[row]})"
