@@ -12,7 +12,7 @@ from kvspec.errors import BadInput
 def loads(text: str | bytes) -> Any:
     """Read JSON. Raises BadInput for a key that stands twice, for NaN and for Infinity; else ValueError or
     RecursionError, as `json.loads` does."""
-    return json.loads(text, object_pairs_hook=once_each, parse_constant=_no_number, parse_float=_number)
+    return _STRICT.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -32,3 +32,6 @@ def _no_number(text: str) -> NoReturn:
 def _number(text: str) -> float | str:
     """A number beyond all floats stays text: it is refused where a number is expected."""
     return value if math.isfinite(value := float(text)) else text
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=once_each, parse_constant=_no_number, parse_float=_number)

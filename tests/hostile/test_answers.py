@@ -40,7 +40,7 @@ APPENDED: dict[str, tuple[str, str]] = {
     "an id that is true": ('{"id": true, "result": "ok"}\n', "protocol"),
     "the id of the question before": ('{"id": 1, "result": "ok"}\n', "protocol"),
     "an id twice, the second is another": ('{"id": $id, "id": 1, "result": "ok"}\n', "protocol"),
-    "an id twice, the second is right": ('{"id": 1, "id": $id, "result": "ok"}\n', "ok"),
+    "an id twice, the second is right": ('{"id": 1, "id": $id, "result": "ok"}\n', "protocol"),
     "a line end of another system": (OK.replace("\n", "\r\n"), "ok"),
     "white space in front": ("   \t" + OK, "ok"),
     "an empty line in front": ("\n" + OK, "protocol"),

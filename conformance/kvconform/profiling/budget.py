@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import psutil
 
+from kvspec.contract.timing import BEYOND
+
 PART_OF_FREE = 4
 """All parties together take at most one part in this many of the memory that is free when the profile begins."""
 
@@ -18,9 +20,6 @@ PART_OF_DEVICE = 8
 
 LEAST = 256 << 20
 """Bytes that each party rotates through on a device with a small last-level cache."""
-
-BEYOND = 4
-"""Rows are beyond the last-level cache if there are this many times as many bytes of them."""
 
 CGROUP = Path("/sys/fs/cgroup")
 """Where Linux tells how much memory a container may take."""

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform.profiling import peers
-from kvconform.profiling.budget import BEYOND, Budget
+from kvconform.profiling.budget import Budget
 from kvconform.profiling.case import Case
 from kvconform.profiling.kept_memory import kept
 from kvconform.profiling.measure import Clock, Pace, Party, metered, rounds
@@ -23,7 +23,7 @@ from kvconform.profiling.quartiles import ratios, scaled, spread
 from kvconform.profiling.subject import Subject
 from kvconform.profiling.workloads import OPERATIONS
 from kvspec.contract import Description
-from kvspec.contract.timing import Streams
+from kvspec.contract.timing import BEYOND, Streams
 from kvspec.records.profile import LimitRecord, Measurement, PeerTime, SkippedCase
 from kvspec.traffic import LIMITS, Traffic
 

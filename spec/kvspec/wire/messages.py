@@ -49,17 +49,6 @@ Listed = tuple[Sized, ...]
 """The tensors of a message."""
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    if math.isinf(number := float(text)):
-        raise ValueError(f"{text:.20} is beyond all numbers")
-    return number
-
-
-_JSON = json.JSONDecoder(object_pairs_hook=strict_json.once_each, parse_constant=_no_constant, parse_float=_finite)
 _TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
 _QUICK, _FIELDS = msgspec.json.Decoder(), msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TO_JSON_QUICKLY = msgspec.json.Encoder(enc_hook=index)
@@ -176,7 +165,7 @@ class Decoder:
 def _strictly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed]:
     """Read a header, and check the tensors that it lists. Raises ProtocolError."""
     try:
-        head = _JSON.decode(line.decode())
+        head = strict_json.loads(line.decode())
     except (ValueError, RecursionError):
         raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
     if not isinstance(head, dict):
