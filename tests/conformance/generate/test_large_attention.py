@@ -21,6 +21,7 @@ from kvspec.geometry import DTYPES, Array
 from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+from support.slow import one_in
 
 VISIBLE = description(Reference().describe()).at_most("visible")
 SIZES = {size.name: size for size in sizes() if size.chapter == "attention"}
@@ -43,7 +44,7 @@ def test_rows_are_met_to_the_last_boundary_on_each_kind_of_cache_that_attends() 
     assert needs >= {"growing", "ring", "page", "store", "batch", "bucket", "rope"}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", one_in(3, ROWS))
 def test_right_outputs_are_shown_to_be_right(name: str) -> None:
     for boundary, trace in traces(SIZES[name], 127, 1025):
         for dtype in DTYPES if boundary in (129, 1025) else (trace.config.dtype,):
@@ -112,7 +113,7 @@ LOST = (Zeros, Twice, TheOldest, TheNewest, TheLastTile, OneInTheMiddle)
 KINDS = {"rows on a growing": "growing", "rows on a store": "store", "window of a ring": "ring"}
 
 
-@pytest.mark.parametrize("begin", [128, 1024, 4095])
+@pytest.mark.parametrize("begin", one_in(3, [4095, 128, 1024]))
 @pytest.mark.parametrize("bug", LOST, ids=lambda bug: bug.__name__)
 def test_what_is_wrong_from_a_number_of_rows_on_is_found_on_every_kind(bug: type[Planted], begin: int) -> None:
     adapter = reference_with(type(bug.__name__, (bug,), {"begin": begin}))
@@ -135,7 +136,7 @@ def cut(dtype: str) -> Callable[[Array], Array]:
     return lambda a: (np.asarray(a, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-@pytest.mark.parametrize("part", ["queries", "keys", "values"])
+@pytest.mark.parametrize("part", one_in(3, ["queries", "keys", "values"]))
 @pytest.mark.parametrize("dtype", ["bf16", "tf32"])
 def test_arithmetic_of_fewer_digits_is_found_by_random_rows(dtype: str, part: str) -> None:
     class Coarse(Answering):

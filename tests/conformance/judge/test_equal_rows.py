@@ -25,6 +25,7 @@ from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.engines import sharing_pools
 from support.engines.sharing_pools import AskedFirst, ByPrefix, Remembers, pool
+from support.slow import one_in
 
 LEVELS = ("visible", "storage")
 REPLAY = (
@@ -52,7 +53,7 @@ def test_the_replay_of_the_issue_fails_at_level_visible() -> None:
     assert seen.failed and seen.differences[0].field == "state", seen.differences
 
 
-@pytest.mark.parametrize("chapter", explorations())
+@pytest.mark.parametrize("chapter", one_in(5, explorations()))
 def test_the_reference_holds_on_equal_rows_at_both_levels(chapter: str) -> None:
     for trace in drawn(chapter, 12):
         for level in LEVELS:
@@ -89,7 +90,7 @@ def test_and_at_level_storage(pages: type[Any]) -> None:
     assert next(failing(pool(pages, level="storage")), None) is not None
 
 
-@pytest.mark.parametrize("pages", [PagesShared, AskedFirst, ByPrefix, Pages])
+@pytest.mark.parametrize("pages", one_in(4, [PagesShared, AskedFirst, ByPrefix, Pages]))
 def test_a_pool_that_shares_equal_pages_and_says_so_is_right(pages: type[Any]) -> None:
     for trace in (*drawn("page", 2), *equal_pages()):
         seen = judged(trace, pool(pages, declares=True))
@@ -135,7 +136,7 @@ def test_rows_are_alike_in_the_parts_that_the_fill_names(fill: str) -> None:
     assert same == parts[fill]
 
 
-def test_every_sort_of_equal_rows_is_drawn_in_every_chapter() -> None:
-    for chapter in explorations():
-        fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
-        assert set(ALIKE) <= fills, (chapter, set(ALIKE) - fills)
+@pytest.mark.parametrize("chapter", one_in(5, explorations()))
+def test_every_sort_of_equal_rows_is_drawn_in_every_chapter(chapter: str) -> None:
+    fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
+    assert set(ALIKE) <= fills, set(ALIKE) - fills
