@@ -143,6 +143,7 @@ def _replay(parser: ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="FILE", help="write the drawing of --draw to this file as SVG")
     add_level(parser)
     add_deadline(parser)
+    add_known(parser)
 
 
 def _prove(parser: ArgumentParser) -> None:

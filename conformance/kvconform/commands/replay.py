@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 
 from kvconform.generate.fit_to_adapter import lacked
@@ -14,8 +13,9 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner.record import output
-from kvconform.worker.client import Worker, python_worker
-from kvconform.worker.remote_session import RemoteSession
+from kvconform.runner.settings import Settings
+from kvconform.runner.under_test import opened
+from kvconform.runner.verdict import known
 from kvreports.drawing.svg import draw_svg
 from kvreports.drawing.text import draw as drawn
 from kvspec import notation
@@ -28,7 +28,7 @@ from kvspec.trace import Trace, used_chapters
 
 
 def main(options: Namespace) -> int:
-    """Print each step; return 1 if the adapter differs."""
+    """Print each step; return 1 if the adapter differs in what is not known of it."""
     trace = read(options.trace)
     seen = (
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
@@ -36,11 +36,15 @@ def main(options: Namespace) -> int:
     print(sentence(trace) + "\n")
     print(drawn(steps.failing_steps(seen)) if options.draw else _plain(seen))
     for difference in seen.differences:
-        print(f"\n{seen.verdict}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
+        print(f"\n{_verdict(seen)}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
     if options.svg:
         output.leave(Path(options.svg), str(draw_svg(steps.failing_steps(seen), sentence(trace))))
         tell(f"drawing at {options.svg}")
-    return int(seen.failed)
+    return int(seen.failed and not seen.known)
+
+
+def _verdict(seen: TrialResult) -> str:
+    return f"known ({'; '.join(dict.fromkeys(seen.known.values()))})" if seen.known else seen.verdict
 
 
 def read(path: str) -> Trace:
@@ -59,13 +63,22 @@ def _on_reference(trace: Trace, level: str | None) -> TrialResult:
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:
-    command = list(options.process) or python_worker(options.adapter)
-    with Worker(command, deadline=options.deadline) as worker:
-        adapter = worker.describe()
-        _demand_claimed(trace, adapter)
+    under_test = opened(_settings(options))
+    with under_test.worker:
+        _demand_claimed(trace, under_test.adapter)
         if options.after:
-            _judged(read(options.after), worker, adapter, options.level)
-        return _judged(trace, worker, adapter, options.level)
+            under_test.run(read(options.after))
+        return under_test.trial(trace)
+
+
+def _settings(options: Namespace) -> Settings:
+    return Settings(
+        adapter=options.adapter or Path(options.process[0]).name,
+        command=tuple(options.process),
+        level=options.level,
+        deadline=options.deadline,
+        known=known.read(options.known),
+    )
 
 
 def _demand_claimed(trace: Trace, adapter: Description) -> None:
@@ -74,10 +87,6 @@ def _demand_claimed(trace: Trace, adapter: Description) -> None:
     missing = missing or list(dict.fromkeys(lacked(trace, adapter)))
     if missing:
         raise BadInput(f"{adapter.name} does not claim {', '.join(missing)}, which the trace uses")
-
-
-def _judged(trace: Trace, worker: Worker, adapter: Description, level: str | None) -> TrialResult:
-    return trial.on(trace, partial(RemoteSession, worker), adapter, level)
 
 
 def _plain(seen: TrialResult) -> str:

@@ -297,6 +297,15 @@ def test_the_command_reads_the_file_of_its_folder_and_junit_skips(tmp_path: Path
         assert "not counted" in (tmp_path / "report" / page).read_text()
 
 
+def test_a_replay_says_what_is_known_and_fails_for_what_is_not(tmp_path: Path) -> None:
+    engine = ("--adapter", f"{known_engines.__name__}:forgets")
+    without = command_line.kvconform("replay", WORDS, *engine, cwd=tmp_path)
+    assert without.returncode == 1 and "FAIL: RING-7: offset: expected" in without.stdout
+    (tmp_path / "kvconform.toml").write_text(ENTRY)
+    done = command_line.kvconform("replay", WORDS, *engine, cwd=tmp_path)
+    assert done.returncode == 0 and "known (not counted): RING-7: offset: expected" in done.stdout, done.stdout
+
+
 def test_what_the_adapter_declares_is_skipped_by_junit_too(tmp_path: Path) -> None:
     options = ("--clause", "GROW-7", "--traces", "3", "--processes", "1", "--report", tmp_path)
     done = command_line.kvconform("run", "support.fakes.declarations:KnownDeviation", *options)
