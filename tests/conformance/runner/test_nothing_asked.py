@@ -63,7 +63,7 @@ def test_processes_that_describe_themselves_otherwise_do_not_conform(
     assert (status, told.startswith("adapter: ")) == (1, True)
 
 
-@pytest.mark.parametrize("name", one_in(3, limited.LIMITS))
+@pytest.mark.parametrize("name", one_in(8, limited.LIMITS))
 def test_a_small_claim_that_is_honest_is_exercised_whole(name: str) -> None:
     """It may take more than it claims, which the check of honesty says; nothing is left without a trace."""
     status, record = run(name)
