@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from kvadapters import reference
 from kvconform.checks import covers
-from kvconform.generate import frozen_covers
+from kvconform.generate import frozen_covers, walks
 from kvconform.generate import registry as strategies
 from kvconform.generate.strategies import sample
 from kvconform.laws import law
@@ -57,7 +57,7 @@ ROOMS = {
     "list_model": Room("kvref.list_model", list_model._models.__wrapped__),
     "strategies": Room(
         "kvconform.generate.strategies",
-        lambda: (strategies.planned(), strategies.explorations(), strategies.traces_of("store")),
+        lambda: (strategies.planned(), strategies.explorations(), strategies.traces_of("store"), walks.given_by()),
     ),
     "laws": Room("kvconform.laws", lambda: registry.modules("kvconform.laws")),
 }

@@ -7,8 +7,9 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.geometry_traces import met, traces
+from kvconform.generate.geometry_traces import met
 from kvconform.generate.real_geometry import GEOMETRIES, within
+from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.registry import KINDS
 
@@ -23,9 +24,9 @@ def _judge(under_test: AdapterUnderTest, kind: str) -> None:
     """Judge its traces; note which boundaries they met, and which the adapter's claims and limits shut out."""
     wanted, found = set[tuple[str, int]](), set[tuple[str, int]]()
     for geometry in GEOMETRIES:
-        judged = list(fitted(traces(kind, within(geometry, under_test.adapter)), under_test.adapter))
+        judged = list(fitted(left_over(kind, within(geometry, under_test.adapter)), under_test.adapter))
         under_test.judge_all(judged, "geometry", kind)
-        wanted |= met(traces(kind, geometry), kind)
+        wanted |= met(left_over(kind, geometry), kind)
         found |= met(judged, kind)
     sizes = under_test.tally.coverage[f"geometry {kind}"].sizes
     for size, least in sorted(wanted):

@@ -16,9 +16,6 @@ from kvspec.trace import Trace
 SHARE = 12
 """A run of few traces takes one boundary in this many."""
 
-FEW = 10
-"""A run is one of few traces if it draws fewer than this for each exploration."""
-
 
 def checks() -> Iterator[Check]:
     """One for each size."""
@@ -32,7 +29,7 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
     """Judge its traces, and note which boundaries they met."""
     of = f"large {size.chapter}"
     met = under_test.tally.coverage.setdefault(of, empty_coverage()).sizes.setdefault(size.name, [])
-    every = SHARE if under_test.traces < FEW else 1
+    every = SHARE if under_test.few else 1
     given, suiting = list[Trace](), list[Trace]()
     for boundary, trace in [*size.traces(under_test.seed, under_test.adapter.chapters)][
         under_test.seed % every :: every

@@ -15,7 +15,7 @@ from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
 
-SHARE = 5
+SHARE = 2
 """Exploration draws this many traces for each pair that a law draws."""
 
 MORE = 100

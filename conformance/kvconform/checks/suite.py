@@ -17,6 +17,7 @@ from kvconform.checks import (
     laws,
     moved_examples,
     system,
+    walks,
 )
 from kvconform.checks.check import Check
 from kvconform.runner.settings import Settings
@@ -32,7 +33,7 @@ def suite() -> Mapping[str, Check]:
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
     chapter follows another. The spec begins with the basic ones: what breaks there breaks many others too.
     """
-    sources = moved_examples, dialects, geometry, covers, laws, exploration, large
+    sources = moved_examples, dialects, geometry, covers, laws, exploration, walks, large
     first = sorted(examples.checks(), key=_place)
     rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_place)
     return {check.id: check for check in (*first, *honesty.checks(), *rest, *system.checks())}

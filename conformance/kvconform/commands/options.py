@@ -50,7 +50,7 @@ def _run(parser: ArgumentParser) -> None:
         help="worked examples, and a small share of the covers and random traces: seconds instead of minutes",
     )
     parser.add_argument(
-        "--traces", type=count, help="random traces for each exploration (60; with --clause 20, with --quick 5)"
+        "--traces", type=count, help="random traces for each exploration (24; with --clause 20, with --quick 2)"
     )
     parser.add_argument("--seed", type=count, default=0, help="seed of the random traces (0)")
     add_known(parser)

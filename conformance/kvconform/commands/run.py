@@ -35,10 +35,10 @@ FEWEST = 16
 SAMPLE = 500
 """Cover traces of each chapter that a run on single clauses judges first."""
 
-SMALLEST = 100
+SMALLEST = 20
 """Cover traces of each chapter that a quick run judges."""
 
-OF_CLAUSES, OF_QUICK = 20, 5
+OF_CLAUSES, OF_QUICK = 20, 2
 """Traces that each exploration draws: in a run on single clauses, and in a quick one."""
 
 

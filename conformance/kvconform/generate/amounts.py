@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-TRACES, SEED = 60, 0
+TRACES, SEED = 24, 0
 """Traces that each exploration draws, and the seed of all drawing, by default."""
 
-BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 8
+FEW = 10
+"""A run is one of few traces if it draws fewer than this for each exploration."""
+
+BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 4
 """One explored trace in this many is judged again unobserved, one in this many with rows that are alike, one in
 this many with its inputs in other forms, and one in this many at the geometry of a released model."""
 

@@ -37,10 +37,10 @@ class _Shown:
 
 
 @cache
-def traces(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
-    """Give traces in which caches of a kind do each of their operations at a geometry; one is observed only at its
-    end."""
-    wanted, left, chosen = set(OF_KIND[kind]) - {RUN.name}, list(_candidates(kind)), list[Trace]()
+def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tuple[Trace, ...]:
+    """Give traces in which caches of a kind do each of their operations at a geometry, without those that other
+    traces have `done`; one is observed only at its end."""
+    wanted, left, chosen = set(OF_KIND[kind]) - {RUN.name} - done, list(_candidates(kind)), list[Trace]()
     while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
         left.remove(best)
         if trace := at(best.trace, geometry):

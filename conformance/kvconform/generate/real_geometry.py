@@ -43,12 +43,13 @@ class Geometry:
 
 GEOMETRIES = (
     Geometry("latent", 1, 576, 512, 17, 2),
-    Geometry("many heads", 40, 64, 72, 1, 2),
+    Geometry("many heads", 64, 64, 72, 1, 2),
     Geometry("wide heads", 9, 256, 192, 4, 2),
-    Geometry("many layers", 5, 24, 20, 1, 35),
+    Geometry("many layers", 5, 24, 20, 1, 61),
+    Geometry("many sequences", 4, 24, 20, 33, 2),
 )
-"""Latent rows as of DeepSeek, heads as of Llama 13B, wide heads as of Gemma, layers as of a large model. Each lies
-beyond several boundaries at once."""
+"""Latent rows and layers as of DeepSeek, heads as of Llama 70B, wide heads as of Gemma, a batch as of a server.
+Each lies beyond several boundaries at once."""
 
 BOUNDARIES = {
     "kv_heads": (5, 9, 33),
@@ -171,7 +172,7 @@ class _Moved:
         if "others" in op:
             cache.copies = 1
         if "m" in op and op.get("most") is None and 1 <= op["m"] <= MOST_SEQUENCES:
-            cache.sequences = op["m"], max(op["m"], self._geometry.batch)
+            cache.sequences = op["m"], max(op["m"], min(self._geometry.batch, MOST_SEQUENCES))
             return {"m": cache.sequences[1]}
         return {}
 

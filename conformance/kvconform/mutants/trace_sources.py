@@ -10,13 +10,13 @@ from itertools import chain
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, suits
-from kvconform.generate.geometry_traces import traces
 from kvconform.generate.large import sizes, too_large
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
-from kvspec.contract import Description
+from kvconform.generate.walks import left_over, walks_of
+from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.registry import KINDS
@@ -71,8 +71,14 @@ def in_form(name: str, chapter: str) -> tuple[Item, ...]:
 @cache
 def at_geometry(chapter: str) -> tuple[Item, ...]:
     """The traces of a kind of cache, and a share of the explored ones, at the geometries of released models."""
-    of_kind = (t for geometry in GEOMETRIES for t in traces(chapter, geometry)) if chapter in KINDS else ()
+    of_kind = (t for geometry in GEOMETRIES for t in left_over(chapter, geometry)) if chapter in KINDS else ()
     return (*map(Item, of_kind), *in_form("geometry", chapter))
+
+
+@cache
+def walked(chapter: str) -> tuple[Item, ...]:
+    """The walks of a kind of cache, by all that there is to claim."""
+    return tuple(map(Item, walks_of(chapter, frozenset(CHAPTERS), SEED))) if chapter in KINDS else ()
 
 
 @cache
@@ -88,11 +94,12 @@ SOURCES: dict[str, Callable[[str], tuple[Item, ...]]] = {
     "explored": explored,
     **{name: partial(in_form, name) for name in FORMS},
     "geometry": at_geometry,
+    "walk": walked,
     "large": large,
 }
 """The traces of a chapter, by what the report calls their source; the cheapest first."""
 
-SOONEST = ("examples", *FORMS, "large", "cover", "explored")
+SOONEST = ("examples", *FORMS, "walk", "large", "cover", "explored")
 """The sources, in the order that finds a planted bug soonest: what no example finds mostly takes another form, or a
 large size."""
 

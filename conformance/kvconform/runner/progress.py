@@ -22,7 +22,7 @@ FORESEES = 3.0
 """Seconds after which the time that remains is estimated."""
 
 EXAMPLE = 0.006
-SECONDS = {"cover": 0.74, "explore": 0.92, "large": 0.42, "law": 0.11}
+SECONDS = {"cover": 0.74, "explore": 0.42, "walk": 0.3, "large": 0.42, "law": 0.11}
 """Seconds that a check of the reference took on average, by the source of its traces. Of any other adapter only
 their ratios matter: three of four checks are worked examples, which take a fortieth of the time."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from kvconform.generate.amounts import SEED, TRACES
+from kvconform.generate.amounts import FEW, SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, shut_out
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
@@ -78,6 +78,11 @@ class AdapterUnderTest:
         self.failures = Failures(self)
         explained = partial(trial.explained, adapter=self.adapter)
         self.explaining = Explaining(self.known, self.adapter, explained)
+
+    @property
+    def few(self) -> bool:
+        """Whether this is a run of few traces."""
+        return self.traces < FEW
 
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:

@@ -13,7 +13,7 @@ from kvspec.records.run import SOURCES, Coverage, Record
 OPERATIONS = 8
 """Most rows, one for each operation, of a table of pairs."""
 
-REPEATED = ("blind", "alike", "inputs", "geometry", "large")
+REPEATED = ("blind", "alike", "inputs", "geometry", "walk", "large")
 """Sources that repeat the traces of others in another form, or one operation many times. The record has their
 pairs; no table shows them."""
 

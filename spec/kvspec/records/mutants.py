@@ -10,7 +10,7 @@ from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 1
 
-SOURCES = ("examples", "cover", "explored", "blind", "alike", "inputs", "geometry", "large")
+SOURCES = ("examples", "cover", "explored", "blind", "alike", "inputs", "geometry", "walk", "large")
 """Where traces come from: the chapters' worked examples, the frozen covers, exploration."""
 
 Name = Annotated[str, Meta(min_length=1)]

@@ -52,7 +52,7 @@ made it up for its engine."""
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
 
-SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "inputs", "geometry", "large", "log")
+SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "inputs", "geometry", "walk", "large", "log")
 """Where traces come from."""
 
 Number = int | None | UnsetType

@@ -144,7 +144,7 @@ def test_words_that_say_no_trace_end_with_2(words: str) -> None:
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
 
 
-USUAL_TRACES = {(): 60, ("--clause", "GROW-1"): 20, ("--quick",): 5, ("--clause", "GROW-1", "--traces", "60"): 60}
+USUAL_TRACES = {(): 24, ("--clause", "GROW-1"): 20, ("--quick",): 2, ("--clause", "GROW-1", "--traces", "60"): 60}
 
 
 @pytest.mark.parametrize(("given", "traces"), USUAL_TRACES.items())
@@ -158,7 +158,7 @@ def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
     options = ("--quick", "--chapter", "growing", "--processes", "1", "--report", tmp_path)
     done = kvconform("run", "reference", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    left_out = "(about 100 were judged), most of each exploration (5 were judged), large traces"
+    left_out = "(about 20 were judged), most of each exploration (2 were judged), large traces"
     assert f"QUICK RUN, which left out: most traces of each chapter's covers {left_out}" in done.stdout
     assert left_out in json.loads((tmp_path / "record.json").read_text())["selection"]["left out"]
     for page in ("report.html", "report.md"):

@@ -12,16 +12,17 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.geometry_traces import met, traces
+from kvconform.generate.geometry_traces import met
 from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, Met, beyond, within, work
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import geometry
+from kvconform.generate.walks import BESIDE, LATENT, MANY, Walks, left_over
 from kvconform.judge import trial
 from kvconform.mutants.planting import having
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.settings import Settings
-from kvspec.contract import Pair, description
+from kvspec.contract import CHAPTERS, Pair, description
 from kvspec.geometry import Array
 from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, each_of
 from kvspec.registry import CACHES, KINDS, RECORDS
@@ -66,11 +67,19 @@ def _met(op: Operation, inputs: TraceInputs, sequences: dict[str, int]) -> tuple
     return kind, op["op"], beyond(config, sequences[name])
 
 
+def judged(kind: str) -> Iterator[Trace]:
+    """The traces at real geometry that a run of any length judges: what walks leave over, and walks."""
+    yield from (trace for each in GEOMETRIES for trace in left_over(kind, each))
+    yield from (
+        t for scale in (LATENT, MANY, BESIDE) for t in Walks(kind, frozenset(CHAPTERS), scale, few=True).all()
+    )
+
+
 @cache
 def census() -> dict[tuple[str, str], set[tuple[str, int]]]:
     """The boundaries that each kind of cache lay beyond in each of its operations."""
     found: dict[tuple[str, str], set[tuple[str, int]]] = {}
-    for performed in (trace for kind in KINDS for each in GEOMETRIES for trace in traces(kind, each)):
+    for performed in (trace for kind in KINDS for trace in judged(kind)):
         for kind, operation, boundaries in done(performed):
             found.setdefault((kind, operation), set()).update(boundaries)
     return found
@@ -148,7 +157,7 @@ PLANTED = {
 def found(kind: str, adapter: Any) -> bool:
     """Whether the traces that a run of any length judges at real geometry show that an adapter is wrong."""
     about = description(adapter.describe())
-    for trace in (trace for each in GEOMETRIES for trace in traces(kind, each)):
+    for trace in fitted(judged(kind), about):
         level = trial.level_of(trace, about)
         if trial.run(trace, Session(adapter, trial.observables(trace, about, level)), about, level).failed:
             return True
@@ -183,7 +192,7 @@ def test_every_run_judges_them() -> None:
 def test_limits_shrink_a_geometry_and_lose_no_trace(kind: str) -> None:
     limits = {"heads": 4, "batch": 4, "dims": {"multiple": 32, "equal": True}}
     adapter = description({**Reference().describe(), "limits": limits})
-    each = [traces(kind, within(geometry, adapter)) for geometry in GEOMETRIES]
+    each = [left_over(kind, within(geometry, adapter)) for geometry in GEOMETRIES]
     judged = [list(fitted(given, adapter)) for given in each]
     assert all(len(some) == len(given) for some, given in zip(judged, each, strict=True))
     reached = met([trace for some in judged for trace in some], kind)

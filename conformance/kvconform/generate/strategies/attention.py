@@ -11,6 +11,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, caches_with
@@ -194,4 +195,15 @@ EXPLORATIONS = (
     Exploration("store", (), partial(explored, "store"), any_of=(("store",),)),
     *(Exploration(f"scored/{kind}", (kind,), partial(scored, kind)) for kind in caches_with("attend")),
     Exploration("scored/store", (), partial(scored, "store"), any_of=(("store",),)),
+)
+
+ASKED = ("heads={heads} splits=2{fill}", "through causal & window=2", "splits=3 softcap=3", "q_dim=3", "into=1")
+"""How queries of a walk ask."""
+
+WALKS = Moves(
+    {
+        ("growing", "ring"): tuple(f"attend {{q}} {how}" for how in ASKED),
+        ("page",): tuple(f"attend {{q}} sequence={{s}} {how}" for how in ASKED),
+        ("store",): tuple(f"attend {{q}} layer={{l}} {how}" for how in ASKED),
+    }
 )

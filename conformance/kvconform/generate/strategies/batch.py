@@ -12,6 +12,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -209,3 +210,20 @@ class _Drawing(Drawing):
 
 
 EXPLORATIONS = (Exploration("batch", ("store",), explored, "store"),)
+
+WALKS = Moves(
+    {
+        ("store",): (
+            *("batch {m}", "batch 0", "scatter {s} {least}", "scatter {s} {here} layer={l}", "scatter {s} {over}"),
+            *("scatter {gone} 0", "step{fill}", "step", "step v_dim=3", "rollback {back} sequence={s}"),
+            *(
+                "rollback {far} sequence={s}",
+                "resetbatch",
+                "freebatch",
+                "capture w; replay w{fill}",
+                "replay {w}{fill}",
+            ),
+            *("attendbatch {l} heads={heads} splits=2", "captureattend g {l}; replayattend g", "replayattend {g}"),
+        )
+    }
+)

@@ -9,6 +9,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan, rewinds
+from kvconform.generate.strategies.walk_moves import Moves, Scale
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -49,3 +50,10 @@ explored: Any = partial(caches.traces, "bounded", caches.BASE)
 """Draw a trace on a bounded cache."""
 
 EXPLORATIONS = (Exploration("bounded", (), explored, "bounded"),)
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    return caches.sized(scale, turn, f"max_len={scale.room}")
+
+
+WALKS = Moves({("bounded",): caches.MOVES}, caches.numbers, _sized)

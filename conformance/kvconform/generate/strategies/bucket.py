@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -150,3 +153,44 @@ class _Drawing(DrawingOnCaches):
 
 
 EXPLORATIONS = (Exploration("bucket", (), explored),)
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw places inside and beyond what the buckets hold."""
+    bucket = session.caches["A"]
+    past = int(bucket.past())
+    found: Numbers = {"to": inside(past, random), "beyond": beyond(past, random), "over": bucket.largest + 1}
+    return found | {"length": past, "refresh": " refresh=1" if bucket.stale else ""}
+
+
+MOST_HEADS, MOST_ROWS = 40, 1100
+"""Heads of all layers, and rows, of a bucket in a walk: each operation has queries for all of them."""
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    last = max(min(scale.length, MOST_ROWS) + max(scale.rows) + 4, scale.size(turn) + 2)
+    bounds = f"{min(4, scale.size(turn))}-{scale.size(turn) + 1}-{last}"
+    layers = min(scale.layers, max(2, MOST_HEADS // scale.kv_heads))
+    batch = 2 if layers > 2 else scale.batch
+    begin = f"run 1 {{prefill {min(scale.length, MOST_ROWS)}; sync}}" if scale.length else ""
+    return scale.fields(f"batch={batch} layers={layers} bounds={bounds}"), begin
+
+
+WALKS = Moves(
+    {
+        ("bucket",): (
+            *("prefill {n}{fill}", "prefill {over}", "prefill 1 v_dim=3", "decode heads={heads}{refresh}{fill}"),
+            *(
+                "decode{refresh}",
+                "decode past=99",
+                "decode v_dim=3",
+                "block {q} heads={heads}{fill}; unbind",
+                "block {few}",
+            ),
+            *("bind{refresh}", "bind refresh=1", "unbind", "sync", "cut {to}", "cut {beyond}", "encode {n}{fill}"),
+            *("cross {few} heads={heads} splits=2", "cross {q}", "scribble"),
+        ),
+    },
+    _numbers,
+    _sized,
+)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from random import Random
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies.configs import FAR, LARGEST_WINDOW, configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
+from kvconform.generate.strategies.walk_moves import Numbers, Scale, beyond, inside, unseen
 from kvspec import masks
 from kvspec.masks import Explicit
 from kvspec.trace import Trace
@@ -212,3 +215,38 @@ class _Drawing(DrawingOnCaches):
         if changed == "window=7" and self.start.kind == "growing":
             changed = ""
         return f"open {self.of('B', 'C')} {changed}"
+
+
+OF_ONE = ("growing", "ring", "bounded", "sink")
+"""Kinds of one sequence."""
+
+MOVES = (
+    *("append {n}{fill}", "append 1{fill}", "append {n} v_dim=3", "append {n} kv_heads={more}"),
+    *(
+        "rewind {to}",
+        "rewind {beyond}",
+        "free",
+        "append 1; free",
+        "view; view; ask {to}; view",
+        "ask {beyond}",
+        "scribble",
+    ),
+)
+"""Moves of a walk on each of them."""
+
+
+def numbers(session: Any, random: Random) -> Numbers:
+    """Draw places inside and beyond what a cache and its snapshot hold."""
+    cache, saved = session.caches["A"], session.snapshots.get("s")
+    offset = int(cache.offset)
+    found = {"to": inside(offset, random), "beyond": beyond(offset, random), "length": offset}
+    if saved is not None:
+        found |= {"stop": random.choice((saved.stop, saved.stop, max(saved.start, saved.stop - 1)))}
+        found |= {"later": saved.stop + random.choice((1, 2))}
+    return found | {"more": cache.config.kv_heads + 1}
+
+
+def sized(scale: Scale, turn: int, *own: str) -> tuple[str, ...]:
+    """Give the fields of a cache at a scale, and the rows before its first move."""
+    step = (1, 3, 256)[turn % 3]
+    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale.length)

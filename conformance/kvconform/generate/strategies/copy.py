@@ -3,6 +3,7 @@ two."""
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvspec.geometry import LAYOUTS, Config
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
@@ -143,3 +145,40 @@ def sourced(draw: st.DrawFn, config: Config) -> dict[str, Any]:
 
 
 EXPLORATIONS = (Exploration("copy", (), explored),)
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw slots of the buffer."""
+    capacity = int(session.caches["A"].config.capacity)
+    near = (0, capacity // 2, capacity - 1, random.randrange(capacity))
+    found = {"at": random.choice(near), "source": random.choice(near), "over": capacity}
+    return found | ({"more": 2 * capacity + 1} if capacity < 150 else {})
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    capacity = scale.size(turn)
+    return scale.fields(f"capacity={capacity} layout={LAYOUTS[turn % 2]}"), ""
+
+
+WALKS = Moves(
+    {
+        ("copy",): (
+            *(
+                "copy {n} 0{fill}",
+                "copy {n} 1{fill}",
+                "copy {n} {at} sliding=1{fill}",
+                "copy 1 {at}{fill}",
+                "copy {n} {over}",
+            ),
+            *(
+                "copy {n} 0 v_dim=3",
+                "copy {n} 0 dtype=f32 fill=edges",
+                "copy 1 {at} rows=3{fill}",
+                "copy 2 {at} rows=1",
+            ),
+            *("copy {more} {at} sliding=1", "alias 1 {at} {source}", "alias 2 0 {source}", "scribble"),
+        ),
+    },
+    _numbers,
+    _sized,
+)

@@ -13,6 +13,7 @@ from kvconform.generate.strategies.configs import configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves
 from kvref.list_model.draft import DraftLayer
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
@@ -257,4 +258,16 @@ EXPLORATIONS = (
     Exploration(
         "everything", (), partial(explored, EVERYTHING), any_of=(caches_with("speculate"), ("mask", "snapshot"))
     ),
+)
+
+WALKS = Moves(
+    {
+        ("growing", "ring"): (
+            "speculate r A; draft r {n}{fill}; draft r 1; draft r 1; commit r {few}",
+            "speculate r A; draft r {n}; commit r 9999; abandon r",
+            "speculate r A; draft r 2; draft r 1 v_dim=3; draft r 1; mask round=r causal; commit r 3",
+            "speculate r A; append 1; draft r {few}; abandon r",
+            "speculate i A isolated=1; draft i 2; append 1; draft i 1; abandon i",
+        )
+    }
 )

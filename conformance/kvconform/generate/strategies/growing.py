@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -29,3 +30,5 @@ def plans() -> list[Plan]:
 
 
 EXPLORATIONS = (caches.on_cache("growing", caches.BASE),)
+
+WALKS = Moves({("growing",): caches.MOVES}, caches.numbers, caches.sized)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, growing, ring
 from kvconform.generate.strategies.plan_moves import name, plan
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
 from kvspec.session.driver import Session
@@ -56,3 +57,5 @@ def plans() -> list[Plan]:
 
 
 EXPLORATIONS = tuple(caches.on_cache(kind, caches.MASKS) for kind in CACHES)
+
+WALKS = Moves({caches.OF_ONE: ("append {few}; mask causal & window=3", "mask window=0")})

@@ -11,6 +11,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan, rewinds
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import OF_KIND, Operation
 from kvspec.registry import KINDS
@@ -103,3 +104,5 @@ EXPLORATIONS = (
     ),
     Exploration("batch", ("store", "batch"), with_plans, over="batch"),
 )
+
+WALKS = Moves({("growing", "ring", "store", "page"): ("plan {n}",)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,9 +14,11 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
 from kvref.list_model.page import PagedSequence
 from kvspec.chapters.arguments import ALIKE, PAIRINGS
 from kvspec.geometry import Config
+from kvspec.operations.table import listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -270,4 +273,50 @@ EXPLORATIONS = (
     Exploration("equal", (), equal_pages),
     Exploration("attention", ("attention",), partial(explored, more=("attend",) * 5)),
     Exploration("rope", ("attention", "rope"), partial(explored, more=("attend",) * 5, turns=True)),
+)
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw a sequence, one that does not exist, and places inside and beyond what it holds; some pages."""
+    pool = session.caches["A"]
+    used = [number for number, one in enumerate(pool.all) if one]
+    pages = [random.randrange(pool.total) for _ in range(2)]
+    found: Numbers = {"gone": len(pool.all), "page": pages[0], "table": listed(pages), "room": pool.size + 1}
+    found |= {"length": 0, "to": 1, "pages": len(pages) * pool.size + 1}
+    if used:
+        s = random.choice((used[0], used[-1], random.choice(used)))
+        length = len(pool.all[s].rows)
+        longest = max(len(pool.all[number].rows) for number in used)
+        found |= {"s": s, "to": inside(length, random), "beyond": beyond(length, random), "length": longest}
+    return found
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    size = min(scale.size(turn), 70)
+    pages = max(4 * (scale.room // size + 2), scale.length // 4) + scale.batch
+    begin = unseen(scale.length, "append {n} sequence=0")
+    return scale.fields(f"page_size={size} pages={pages}"), "admit", begin, *["admit"] * scale.batch
+
+
+WALKS = Moves(
+    {
+        ("page",): (
+            *(
+                "admit",
+                "append {n} sequence={s}{fill}",
+                "append 1 sequence={s}{fill}",
+                "append {n} sequence={s} v_dim=3",
+            ),
+            *(
+                "append 1 sequence={gone}",
+                "fork {s} {to}",
+                "fork {s} {to}; append 1 sequence={s}",
+                "fork {s} {beyond}",
+            ),
+            *("truncate {s} {to}", "truncate {s} {beyond}", "drop {s}", "drop {gone}", "gather {table} {room}"),
+            *("gather {table} {pages}", "peek {page}", "scribble"),
+        )
+    },
+    _numbers,
+    _sized,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import product
+from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import AT_ONCE, Moves, Numbers, Scale, inside
 from kvspec.geometry import PADDINGS, Config
 from kvspec.operations.table import listed
 from kvspec.session.driver import Session
@@ -232,3 +235,54 @@ class _Drawing(Drawing):
 
 
 EXPLORATIONS = (Exploration("ragged", (), explored),)
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw lists for all sequences: rows, rows back, choices of them."""
+    lengths = session.caches["A"].sequences()
+    now, rows = len(lengths), random.choice((1, 2, 3, 5))
+    found: Numbers = {"list": listed(random.choice((0, 1, rows, rows)) for _ in lengths)}
+    found |= {"back": listed(random.choice((0, min(1, n), inside(n, random))) for n in lengths)}
+    found |= {"beyond": listed([*lengths[:-1], lengths[-1] + 1]), "length": max(lengths), "gone": now}
+    kept = random.sample(range(now), max(2, now - random.choice((0, 1, 2)))) if now > 2 else range(now)
+    found |= {"order": listed(kept), "beams": listed(random.randrange(now) for _ in lengths)}
+    return found | {"s": random.randrange(now)} | ({"twice": 2} if now <= MOST else {})
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    batch = max(3, scale.batch)
+    most = listed([AT_ONCE, *[1] * (batch - 1)])
+    begin = f"run {-(-scale.length // AT_ONCE)} {{feed {most}}}" if scale.length else ""
+    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), begin
+
+
+WALKS = Moves(
+    {
+        ("ragged",): (
+            *(
+                "feed {list}{fill}",
+                "feed {list}",
+                "feed {list} v_dim=3",
+                "trim {back}",
+                "trim {beyond}",
+                "filter {order}",
+            ),
+            *(
+                "filter {gone}",
+                "reorder {beams}",
+                "reorder {gone}",
+                "repeat {twice}; filter {order}",
+                "repeat 1",
+                "repeat 0",
+            ),
+            *(
+                "open B batch=2; B: feed 1,2; extend B; filter {order}",
+                "open B batch=2; B: feed 2,1; extend B",
+                "extract {gone} A",
+            ),
+            "scribble",
+        ),
+    },
+    _numbers,
+    _sized,
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
+from kvconform.generate.strategies.walk_moves import Moves, Scale
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -31,3 +32,10 @@ def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
 
 
 EXPLORATIONS = (caches.on_cache("ring", caches.BASE),)
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    return caches.sized(scale, turn, f"window={scale.size(turn)}")
+
+
+WALKS = Moves({("ring",): caches.MOVES}, caches.numbers, _sized)

@@ -11,6 +11,7 @@ from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
@@ -163,3 +164,11 @@ class _Drawing(Drawing):
 
 
 EXPLORATIONS = (Exploration("rope", (), explored, any_of=(tuple(KINDS),)),)
+
+WALKS = Moves(
+    {
+        ("growing", "ring"): ("attend {q} rope=neox splits=2", "attend 1 rope=norm", "rotate {n} {to}"),
+        ("page",): ("attend {q} sequence={s} rope=neox splits=2", "attend 1 sequence={s} rope=norm"),
+        ("store",): ("attend {q} layer={l} rope=neox splits=2", "attend 1 layer={l} rope=norm", "rotate {n} {to}"),
+    }
+)

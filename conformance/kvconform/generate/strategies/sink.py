@@ -8,6 +8,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.mask import battery
 from kvconform.generate.strategies.plan_moves import plan, rewinds
+from kvconform.generate.strategies.walk_moves import Moves, Scale
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -57,3 +58,11 @@ def explored() -> Any:
 
 
 EXPLORATIONS = (caches.on_cache("sink", OPERATIONS),)
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    places = " shifted=1" if turn % 2 else ""
+    return caches.sized(scale, turn, f"window={scale.size(turn)} sinks=2 beside=1{places}")
+
+
+WALKS = Moves({("sink",): (*caches.MOVES, "positions")}, caches.numbers, _sized)

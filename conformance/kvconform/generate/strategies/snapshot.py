@@ -14,6 +14,7 @@ from kvconform.generate.strategies.configs import configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
 from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
 from kvspec.session.driver import Session
@@ -138,4 +139,19 @@ EXPLORATIONS = (
     *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in caches_with("restore")),
     *(Exploration(f"several/{kind}", (kind,), partial(several, kind), kind) for kind in caches_with("restore")),
     *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in caches_with("restore")),
+)
+
+WALKS = Moves(
+    {
+        ("growing", "ring"): (
+            *(
+                "snapshot s",
+                "snapshot s {to}",
+                "restore s {stop}",
+                "restore s {later}",
+                "restore s {stop}; rewind {to}",
+            ),
+            *("snapshot t; split t {to} p q; merge p q s", "snapshot v; close v; restore v 1"),
+        )
+    }
 )

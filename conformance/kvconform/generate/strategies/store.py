@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
@@ -9,6 +12,7 @@ from kvconform.generate.strategies.configs import FAR, geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
 from kvspec.geometry import Config
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -171,3 +175,48 @@ class _Drawing(DrawingOnCaches):
 
 
 EXPLORATIONS = (Exploration("store", (), explored),)
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw a layer, and places inside and beyond what it and a sequence of the batch hold."""
+    store = session.caches["A"]
+    layer = random.choice((0, len(store.layers) - 1, random.randrange(len(store.layers))))
+    held = [each.length for each in store.layers]
+    found: Numbers = {"l": layer, "to": inside(max(held), random), "here": inside(held[layer], random)}
+    found |= {"gone": 0, "length": max(held), "least": inside(min(held), random), "over": store.room + 1}
+    found |= {"nolayer": len(store.layers), "beyond": beyond(max(held), random)}
+    found |= {"t": "t"} if "t" in session.names["saved store"] else {}
+    found |= {"w": "w"} if "w" in session.names["captured work"] else {}
+    found |= {"g": "g"} if "g" in session.names["captured attention"] else {}
+    if store.batched and store.batched.all:
+        s = random.choice((0, len(store.batched.all) - 1, random.randrange(len(store.batched.all))))
+        found |= {"s": s, "back": inside(store.batched.all[s].length, random)}
+        found |= {"far": beyond(store.batched.all[s].length, random), "gone": len(store.batched.all)}
+    return found
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    """Give a store at a scale; `m` sequences of a batch are the scale's."""
+    own = f"layers={scale.layers} max_len={max(scale.room, scale.size(turn))}"
+    rows = "append 2" if not scale.length else unseen(scale.length)
+    scattered = f"batch {scale.batch}; scatter 0 1; scatter {scale.batch - 1} 2"
+    return scale.fields(own), rows, scattered
+
+
+WALKS = Moves(
+    {
+        ("store",): (
+            *("append {n}{fill}", "append 1{fill}", "append {n} layer={l}{fill}", "append {n} v_dim=3"),
+            *(
+                "append 1 layer={nolayer}",
+                "rollback {to}",
+                "rollback -1",
+                "setlength {l} {here}",
+                "setlength {l} {over}",
+            ),
+            *("save t", "load {t}", "load {t} v_dim=3", "reset", "zero", "init", "fingerprint 0", "scribble"),
+        )
+    },
+    _numbers,
+    _sized,
+)

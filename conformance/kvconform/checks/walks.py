@@ -1,0 +1,26 @@
+"""Checks from walks: each operation of a kind after each other one, and at each scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from kvconform.checks.check import Check
+from kvconform.generate.walks import SCALES, Scale, Walks
+from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.registry import KINDS
+
+
+def checks() -> Iterator[Check]:
+    """One for each kind and scale."""
+    for kind in KINDS:
+        for scale in SCALES:
+            run = partial(_judge, kind=kind, scale=scale)
+            yield Check(f"{kind}/walk/{scale.name}", kind, frozenset({kind}), run)
+
+
+def _judge(under_test: AdapterUnderTest, kind: str, scale: Scale) -> None:
+    """Walk by what the adapter claims, so that what it lacks leaves no gaps."""
+    walks = Walks(kind, frozenset(under_test.adapter.chapters), scale, under_test.seed, under_test.few)
+    traces = walks.all()
+    under_test.judge_all(under_test.fitting(traces), "walk", kind)

@@ -1,0 +1,81 @@
+"""What a chapter gives to walks: its moves on each kind; a kind also says its numbers, and its sizes at a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+Numbers = dict[str, Any]
+"""What stands for the names in braces of a move."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of caches, what they are given, and how long they are."""
+
+    name: str
+    kv_heads: int
+    k_dim: int
+    v_dim: int
+    batch: int
+    """Sequences."""
+    layers: int
+    sizes: tuple[int, ...]
+    """Windows, pages, and bounds of other sizes: one walk after another has one of them."""
+    rows: tuple[int, ...]
+    """Rows that an operation is given."""
+    length: int = 0
+    """Rows that a cache has before the first move, and again after it was emptied."""
+    dtype: str = "f16"
+
+    def fields(self, *own: str) -> str:
+        """Write the geometry of rows, and a kind's own fields."""
+        rows = f"kv_heads={self.kv_heads} k_dim={self.k_dim} v_dim={self.v_dim} dtype={self.dtype}"
+        return " ".join((rows, *own))
+
+    def size(self, turn: int) -> int:
+        """Give the size that the walk of a turn has."""
+        return self.sizes[turn % len(self.sizes)]
+
+    @property
+    def room(self) -> int:
+        """Give room for all rows of a few moves."""
+        return self.length + 3 * max(self.rows) + 4
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What a chapter gives. Operations that belong together are one move; names in braces stand for numbers."""
+
+    of: Mapping[tuple[str, ...], tuple[str, ...]]
+    """Moves by the kinds that have them."""
+    numbers: Callable[[Any, Random], Numbers] | None = None
+    """Draws the numbers for a session of the list model. A move whose number is missing is impossible now."""
+    sized: Callable[[Scale, int], tuple[str, ...]] | None = None
+    """Gives the fields of a kind at a scale for the walk of a turn; then the texts of what comes before the first
+    move, and again after the cache was emptied. What is not claimed of them is left out."""
+
+    def on(self, kind: str) -> tuple[str, ...]:
+        """Give the moves on a kind."""
+        return tuple(text for kinds, texts in self.of.items() if kind in kinds for text in texts)
+
+
+def inside(length: int, random: Random) -> int:
+    """Draw a place within a length: its end, one less, its begin, its middle."""
+    return random.choice((length, max(0, length - 1), max(0, length - 1), max(0, length - 1), 0, length // 2))
+
+
+def beyond(length: int, random: Random) -> int:
+    """Draw a place beyond a length."""
+    return random.choice((length + 1, length + 1, length + 2, -1, 99999))
+
+
+AT_ONCE = 13
+"""Rows of each of the many appends that make a cache long."""
+
+
+def unseen(rows: int, one: str = "append {n}") -> str:
+    """Append rows in many calls while nobody looks; nothing for none."""
+    return f"run {-(-rows // AT_ONCE)} {{{one.format(n=AT_ONCE)}}}" if rows else ""

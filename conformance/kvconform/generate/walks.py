@@ -1,0 +1,327 @@
+"""Walks: in few long traces each operation of a kind follows each other one, taken and refused, at many scales.
+
+A walk goes on with the move that followed the one before least often, and gives a refused move as often as one that
+is taken. So each pair of operations is met without luck, and each operation happens many times to one cache. The
+list model follows, and tells which numbers lie inside and which beyond.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, pairwise, product
+from random import Random
+from typing import Any
+
+from kvconform.generate import geometry_traces, strategies
+from kvconform.generate.real_geometry import Geometry
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
+from kvconform.oracle.follow import ModelledTrace
+from kvspec import notation
+from kvspec.chapters import CHAPTERS
+from kvspec.operations.table import OPEN, RUN, Operation, chapters_of
+from kvspec.registry import objects
+from kvspec.trace import Trace, replayable
+
+TIMES, SEVERAL = 22, 3
+"""How often a small walk does each move, so that late calls are met; and one that does several at once."""
+
+LONGEST, LONGEST_OF_FEW = 800, 400
+"""Moves of a small walk at most; the second: in a run of few traces."""
+
+MOST, UNSEEN = 3, 2
+"""Small walks of a kind at most: they end when each pair of moves was met. Then these that nobody looks at."""
+
+AT_ONE_SCALE = 3
+"""Walks of a kind at another scale at most: they end when each move was done."""
+
+TOGETHER = 3
+"""Moves of a walk that are done while nobody looks."""
+
+FILLS = ("", "alike", "even", "", "edges", "bits", "random", "", "keys_alike", "values_alike")
+"""What rows hold, in turn for each move that takes some: rows of their own, at edges, and equal in a part."""
+
+SMALL = Scale("small", 2, 8, 6, 2, 2, sizes=(3, 40, 2, 6), rows=(1, 2, 3, 5))
+LATENT = Scale("latent", 1, 576, 512, 17, 2, sizes=(6, 17), rows=(1, 2, 3), dtype="f32")
+MANY = Scale("many-heads-and-layers", 40, 24, 20, 1, 35, sizes=(17, 33), rows=(1, 2, 3), dtype="bf16")
+BESIDE = Scale("several-sizes", 9, 130, 128, 4, 9, sizes=(33, 16), rows=(1, 3, 34))
+LENGTH = Scale("length-and-width", 4, 65, 9, 3, 2, sizes=(130, 17), rows=(1, 3, 34), length=260)
+LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=4100)
+PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
+
+SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
+"""Small caches, in which walks meet all pairs of moves. Then each lies beyond several boundaries at once: rows as
+wide as of DeepSeek, many heads and layers, two sizes beyond a boundary each, long caches, wide and narrow,
+and many rows at once."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Operations that belong together, in the notation, with names in braces for numbers."""
+
+    text: str
+    changes: bool
+    """Whether it is more than a look, after which another look tells nothing new."""
+
+
+LOOKS = frozenset(("view", "ask", "mask", "plan", "fit", "scribble", "positions", "peek", "fingerprint", "rotate"))
+
+
+@cache
+def moves(kind: str, chapters: frozenset[str]) -> tuple[Move, ...]:
+    """Give the moves of a kind that take no more than these chapters."""
+    texts = (text for chapter, given in given_by().items() if chapter in chapters for text in given.on(kind))
+    return tuple(Move(text, not _looks(text)) for text in texts if _needs(text) <= chapters)
+
+
+def given_by() -> dict[str, Moves]:
+    """Give the moves of each chapter that has some."""
+    return objects(strategies.__name__, "WALKS")
+
+
+def _looks(text: str) -> bool:
+    return {part.split()[0].partition("{")[0] for part in text.split("; ")} <= LOOKS
+
+
+def _needs(text: str) -> frozenset[str]:
+    """The chapters that a move takes, whatever its numbers are."""
+    plain = re.sub(r"\{(\w+)\}", lambda name: SOME.get(name[1], "1"), text)
+    return frozenset().union(*map(chapters_of, notation.operations(plain)))
+
+
+SOME = {"fill": "", "refresh": "", "t": "t", "w": "w", "g": "g"}
+"""What stands for names in braces where only the words of a move count; a number for all others."""
+
+
+@dataclass
+class Walks:
+    """Walks of a kind at one scale; what they met is counted over all of them."""
+
+    kind: str
+    chapters: frozenset[str]
+    scale: Scale
+    seed: int = 0
+    few: bool = False
+    """Whether to give no more than a run of few traces has."""
+
+    def __post_init__(self) -> None:
+        self._random = Random(f"{self.kind} {self.scale.name} {self.seed}")
+        self._moves = moves(self.kind, self.chapters)
+        self._pairs, self._times, self._fills = Counter[tuple[int, int]](), Counter[int](), Counter[str]()
+
+    def all(self) -> Iterator[Trace]:
+        """Give all walks: small ones until each pair of moves was met, others until each move was done."""
+        return self._small() if self.scale is SMALL else self.each_move(2 if self.few else AT_ONE_SCALE)
+
+    def _small(self) -> Iterator[Trace]:
+        """Then give some in which several moves are done at once, while nobody looks."""
+        yield from self.each_pair(1 if self.few else MOST)
+        yield from (self._walk(turn, TOGETHER) for turn in range(1 if self.few else UNSEEN))
+
+    def _longest(self, together: int) -> int:
+        """The moves of a walk: in a small one all pairs of them, and each often, if these are not too many."""
+        count = len(self._moves)
+        if together > 1:
+            return SEVERAL * count
+        if self.scale is not SMALL:
+            return count if self.few else 2 * count
+        return min(max(TIMES * count, count * count), LONGEST_OF_FEW if self.few else LONGEST)
+
+    def each_pair(self, most: int) -> Iterator[Trace]:
+        """Give walks until each move followed each other one, two looks excepted; no more than `most`."""
+        wanted = {(a, b) for a, b in product(range(len(self._moves)), repeat=2) if self._tells(a, b)}
+        return self._until(most, lambda: wanted <= set(self._pairs))
+
+    def each_move(self, most: int) -> Iterator[Trace]:
+        """Give walks until each move was done; no more than `most`."""
+        return self._until(most, lambda: len(self._times) == len(self._moves))
+
+    def _until(self, most: int, met: Callable[[], bool]) -> Iterator[Trace]:
+        for turn in range(most):
+            before = len(self._pairs)
+            walk = self._walk(turn)
+            if len(self._pairs) == before:
+                break  # the other moves are never possible at this scale
+            yield walk
+            if met():
+                break
+
+    def _tells(self, before: int, after: int) -> bool:
+        return self._moves[before].changes or self._moves[after].changes
+
+    def _walk(self, turn: int, together: int = 1) -> Trace:
+        """A walk that is as long as may be replayed; what is cut off was not met."""
+        fields, *begins = _sized(self.kind, self.scale, turn)
+        begin = [text for text in begins if text and _needs(text) <= self.chapters]
+        start = notation.trace(self.kind, fields, "")
+        following, done, ends = _Following(start, self.scale, self._random, self._fills), list[int](), [0]
+        following.begin(begin)
+        for _ in range(self._longest(together)):
+            if following.is_short():
+                following.begin(begin)
+            done.append(self._next(done, following))
+            ends.append(len(following.groups))
+        kept = bisect(range(1, len(ends)), False, key=lambda n: not replayable(following.trace(ends[n])))
+        self._forget(done, kept)
+        return following.trace(ends[kept], together)
+
+    def _forget(self, done: Sequence[int], kept: int) -> None:
+        """Take back what was counted of moves that are not kept."""
+        self._times.subtract(done[kept:])
+        self._pairs.subtract([*pairwise(done)][max(0, kept - 1) :])
+        self._times, self._pairs = +self._times, +self._pairs
+
+    def _next(self, done: Sequence[int], following: _Following) -> int:
+        """Do the move that followed the last one least often; if it is not possible now, the next one."""
+        last = done[-1] if done else None
+        ranks = [(self._rank(last, i), self._times[i], self._random.random()) for i in range(len(self._moves))]
+        order = sorted(range(len(self._moves)), key=ranks.__getitem__)
+        chosen = next(i for i in order if following.move(self._moves[i].text, self._times[i]))
+        self._times[chosen] += 1
+        self._pairs.update([(last, chosen)] if last is not None else ())
+        return chosen
+
+    def _rank(self, last: int | None, after: int) -> int:
+        if last is None:
+            return 0
+        return self._pairs[last, after] + (not self._tells(last, after))
+
+
+MOST_WORK = 1 << 24
+"""Products that one operation with queries may take: strict attention in numpy does some ten millions in 100 ms."""
+
+
+def _sized(kind: str, scale: Scale, turn: int) -> tuple[str, ...]:
+    sized = given_by()[kind].sized
+    assert sized is not None, f"{kind} says no sizes"
+    return sized(scale, turn)
+
+
+def _numbers(kind: str, session: Any, random: Random) -> Numbers:
+    numbers = given_by()[kind].numbers
+    assert numbers is not None, f"{kind} says no numbers"
+    return numbers(session, random)
+
+
+class _Following(ModelledTrace):
+    """A walk so far, and the list model's view of it."""
+
+    def __init__(self, start: Trace, scale: Scale, random: Random, fills: Counter[str]) -> None:
+        super().__init__(start)
+        self.start, self.scale, self.random, self.fills = start, scale, random, fills
+        self.groups, self.full = list[list[Operation]](), 0
+
+    @property
+    def model(self) -> Any:
+        """The list model of the cache."""
+        return self.session.caches["A"]
+
+    def numbers(self, turn: int = 0) -> Numbers:
+        """Draw the numbers of a move, for the turn that it has: it is given the most rows first."""
+        n, few = self.scale.rows[-1 - turn % len(self.scale.rows)], self.random.choice((1, 2, 3))
+        own = _numbers(self.start.kind, self.session, self.random)
+        return {"n": n, "few": few, "q": self._queries(n, own.get("length", 0))} | self._counts() | own
+
+    def _queries(self, n: int, length: int) -> int:
+        """As many queries as rows, if they do not take too long; else fewer."""
+        scale = self.scale
+        each = scale.batch * scale.layers * 2 * scale.kv_heads * (scale.k_dim + scale.v_dim)
+        return max((q for q in (1, *scale.rows) if q <= n and q * (length + q) * each <= MOST_WORK), default=1)
+
+    def _counts(self) -> Numbers:
+        heads, batch = self.start.config.kv_heads, self.scale.batch
+        return {
+            "heads": heads * (2 if 2 * heads <= 16 else 1),
+            "m": self.random.choice((1, 3, batch)) if self.scale is SMALL else batch,
+        }
+
+    def is_short(self) -> bool:
+        """Tell whether a long cache is shorter than when it began."""
+        return self.scale.length > 0 and self._length() < self.full
+
+    def _length(self) -> int:
+        return int(self.numbers().get("length", 0))
+
+    def begin(self, texts: Iterable[str]) -> None:
+        """Do what makes a cache as long as the scale wants it."""
+        for text in texts:
+            self._do(text)
+        self.full = self._length()
+
+    def move(self, text: str, turn: int) -> bool:
+        """Do a move; tell whether it is possible: whether all it names is there."""
+        try:
+            filled = text.format_map(self.numbers(turn) | {"fill": self._fill(text)})
+        except KeyError:
+            return False
+        self._do(filled)
+        return True
+
+    def _fill(self, text: str) -> str:
+        if "{fill}" not in text:
+            return ""
+        self.fills[text] += 1
+        fill = FILLS[(self.fills[text] + len(text)) % len(FILLS)]
+        return f" fill={fill}" if fill else ""
+
+    def _do(self, text: str) -> None:
+        ops = notation.operations(text)
+        for op in ops:
+            self.follow(op)
+        self.groups.append([*ops])
+
+    def trace(self, groups: int, together: int = 1) -> Trace:
+        """Give the trace of so many groups; in runs of so many operations, if there are to be more than one."""
+        kept = self.groups[:groups]
+        ops = _joined(kept, together) if together > 1 else (op for group in kept for op in group)
+        return replace(self.start, ops=tuple(ops))
+
+
+def _joined(groups: list[list[Operation]], together: int) -> Iterator[Operation]:
+    """Join moves into runs. A run holds no run, no look, and does not open a cache."""
+    run = list[Operation]()
+    for group in groups:
+        plain = not any(op["op"] in (RUN.name, OPEN.name) or op["op"] in LOOKS for op in group)
+        run += group if plain else []
+        if not plain or len(run) >= together:
+            yield from _run(run)
+            run = []
+        yield from () if plain else group
+    yield from _run(run)
+
+
+def _run(ops: list[Operation]) -> Iterator[Operation]:
+    if ops:
+        yield {"op": RUN.name, "times": 1, "ops": ops} if len(ops) > 1 else ops[0]
+
+
+def walks_of(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
+    """Give the walks of a kind at all scales."""
+    return chain.from_iterable(Walks(kind, chapters, scale, seed).all() for scale in SCALES)
+
+
+@cache
+def done(kind: str, layers: int) -> frozenset[str]:
+    """Give the operations that the walks of any run do at real widths and with many heads; none where there are to
+    be many layers, and the kind has fewer in its walks."""
+    each = [[*Walks(kind, frozenset(CHAPTERS), scale, few=True).all()] for scale in (LATENT, MANY)]
+    fewer = {trace.config.layers or layers for trace in each[1]} - {layers, MANY.layers}
+    taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in each)
+    return frozenset() if fewer and layers > MANY.layers else frozenset.intersection(*taken)
+
+
+def _taken(trace: Trace) -> Iterator[str]:
+    """The operations of a trace that are taken, without those that nobody looked at, and those that open caches."""
+    following = ModelledTrace(trace)
+    for op in trace.ops:
+        if following.follow(op).result == "ok" and op["op"] not in (RUN.name, OPEN.name):
+            yield op["op"]
+
+
+def left_over(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
+    """Give worked examples at a geometry, of what no walk does there."""
+    return geometry_traces.traces(kind, geometry, done(kind, geometry.layers))
