@@ -30,6 +30,9 @@ from kvspec.trace import Trace, replayable
 TIMES, SEVERAL = 22, 3
 """How often a small walk does each move, so that late calls are met; and one that does several at once."""
 
+LEAST = 36
+"""Moves of a walk at another scale at least; twice as many in a whole run."""
+
 LONGEST, LONGEST_OF_FEW = 800, 400
 """Moves of a small walk at most; the second: in a run of few traces."""
 
@@ -128,7 +131,7 @@ class Walks:
         if together > 1:
             return SEVERAL * count
         if self.scale is not SMALL:
-            return count if self.few else 2 * count
+            return max(count, LEAST) if self.few else 2 * max(count, LEAST)
         return min(max(TIMES * count, count * count), LONGEST_OF_FEW if self.few else LONGEST)
 
     def each_pair(self, most: int) -> Iterator[Trace]:
