@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.walks import SCALES, Scale, Walks
+from kvconform.generate.strategies.walk_moves import Scale
+from kvconform.generate.walks import SCALES, Walks
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.registry import KINDS
 

@@ -176,7 +176,7 @@ def test_a_rewind_that_spoils_rows_from_a_size_on_is_found(kind: str, where: dic
     assert found(kind, spoiling_in(kind, "rewind", where))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_in(3, KINDS))
 def test_a_correct_cache_is_not_accused(kind: str) -> None:
     assert not found(kind, Reference())
 
