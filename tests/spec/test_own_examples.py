@@ -37,10 +37,9 @@ BEYOND_A_TABLE = {
 """Clauses of which all planted bugs need what no short table has, and what that is."""
 
 OF_ANOTHER = {
-    "STORE-19": "its bug saves a view of memory that a reset and a rollback replace; traces of STORE-11 show it",
-    "BUCKET-10": "its bug keeps the handles of a graph that is built anew in the example; BUCKET-31 shows it",
+    "STORE-19": "its bug saves a view, which a caller copies at once: a scribble before that shows it (STORE-11)",
 }
-"""Clauses whose own example does not show the one bug that is planted for them."""
+"""The clause whose own example does not show the one bug that is planted for it."""
 
 CLAUSES = sorted({c for bug in known_bugs().values() for c in bug.clauses if not index()[c].law})
 

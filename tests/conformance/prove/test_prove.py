@@ -119,7 +119,7 @@ def test_the_sound_reference_holds_and_every_state_is_told_apart() -> None:
 BUGS: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "a stale cursor": ({"ring": StaleCursor}, "ring", "ring window=3 step=256", 3),
     "a wrong window": ({"ring": WideWindow}, "ring", "ring window=2 step=256", 2),
-    "an index lost on restore": ({"ring": LosesItsIndex}, "snapshot", "snapshot ring window=2 step=256", 4),
+    "an index lost on restore": ({"ring": LosesItsIndex}, "snapshot", "snapshot ring window=2 step=1", 4),
 }
 """A bug, whose cache has it, and the operations of the shortest trace that shows it."""
 
