@@ -28,11 +28,11 @@ def _notes(judgement: Judgement, layer: int) -> Iterator[str]:
 
 def views(view: View, rows: int) -> Iterator[View]:
     """Give the views that a layer may have by mistake, the nearest first."""
+    near = sorted(range(1, rows + 1), key=lambda size: abs(size - view.size))
+    if view.size:
+        yield from (View(view.kind, size) for size in near[:5])
     yield View("full")
-    for size in sorted(range(1, rows + 1), key=lambda size: abs(size - view.size)):
-        yield View("window", size)
-    for size in sorted(range(2, rows + 1), key=lambda size: abs(size - view.size)):
-        yield View("chunk", size)
+    yield from (View(kind, size) for kind in ("window", "chunk") for size in near)
 
 
 def _fits(view: View, readings: Sequence[Reading]) -> bool:

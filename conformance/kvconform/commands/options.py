@@ -292,6 +292,14 @@ def _probe(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
 
+def _ask(parser: ArgumentParser) -> None:
+    parser.add_argument("engine", help="transformers, transformers-static, or module:function; see PROBE.md")
+    parser.add_argument("folder", metavar="DIR", help="a folder that `kvconform probe` wrote")
+    parser.add_argument("--dtype", default="f32", help="what the engine computes in: f32, bf16 or f16 (f32)")
+    parser.add_argument("--rows", help="the form of its rows, if it is another, such as q8_0 (that of --dtype)")
+    parser.add_argument("--seed", type=count, default=0, help="draws the tokens (0)")
+
+
 def _demo(parser: ArgumentParser) -> None:
     add_report(parser, "the report of the run (a new temporary folder)")
     parser.add_argument("--no-open", action="store_true", help="do not open the page in a browser")
@@ -315,6 +323,7 @@ COMMANDS = {
     "board": Command("put the records of released engines together on one board", _board),
     "site": Command("write the spec as a site, a page for each clause, with the verdicts of records", _site),
     "probe": Command("write a checkpoint whose logits say which rows each query saw", _probe),
+    "ask": Command("ask a whole engine that loads such a checkpoint what its queries see", _ask),
     "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
 }
 """Every command, in the order of the help; the module of each is in `kvconform.commands`."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 
 from adapters.probe import engines
 from kvadapters.probe import Precision, Probe, read, read_tokens
+from kvadapters.probe.engines import loaded
+from kvadapters.probe.model import asked
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
@@ -116,6 +119,30 @@ def test_tokens_alone(tmp_path: Path, name: str) -> None:
     with masked(engine, 1, sees):
         chosen = int(ask(engine, prompt)[-1].argmax())
     assert read_tokens(probe, prompt, [chosen]).wrong == ([] if chosen == out[0] else [0])
+
+
+@pytest.mark.parametrize("engine", ["transformers", "transformers-static"])
+@pytest.mark.parametrize("name", ["gemma3", "mistral", "llama"])
+def test_its_caches_are_asked_in_many_histories(tmp_path: Path, name: str, engine: str) -> None:
+    probe = written(name, LAYERS[name][0], tmp_path)
+    verdict = asked(probe, loaded(engine, str(tmp_path), "f32"), most=30)
+    assert verdict.failures == () and verdict.queries > 50, verdict.told()
+
+
+def test_a_window_that_is_wrong_by_one_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted where transformers makes the masks of its window layers."""
+    right = transformers.masking_utils.sliding_window_overlay
+    monkeypatch.setattr(transformers.masking_utils, "sliding_window_overlay", lambda window: right(window + 1))
+    probe = written("gemma3", "full,window 8", tmp_path)
+    told = asked(probe, loaded("transformers", str(tmp_path), "f32"), most=30).told()
+    assert "after append 9:" in told, told
+    assert "layer 1 (window 8), query 8: sees 1 row too many: row 0" in told and "layer 0" not in told, told
+
+
+def test_a_copy_that_is_none_is_drawn(tmp_path: Path) -> None:
+    probe = written("llama", "full,full", tmp_path)
+    model = replace(loaded("transformers", str(tmp_path), "f32"), copy=lambda cache: cache)
+    assert "after append 1; copy 3; append 1:" in asked(probe, model, most=10).told()
 
 
 def test_the_tokenizer_reads_and_writes_words(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Engines that `kvconform ask` knows by name, one file each: a function that loads a probe from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from kvadapters.probe.model import Model
+from kvspec.errors import BadInput, CannotRun
+
+ENGINES = {
+    "transformers": "kvadapters.probe.engines.transformers:dynamic",
+    "transformers-static": "kvadapters.probe.engines.transformers:static",
+}
+"""A name, and the function that it stands for."""
+
+
+def loaded(name: str, folder: str, dtype: str) -> Model:
+    """Load the probe of a folder into an engine: a name, or module:function. Raises BadInput or CannotRun."""
+    module, colon, function = ENGINES.get(name, name).partition(":")
+    if not colon:
+        raise BadInput(f"unknown engine {name!r}; there are {', '.join(ENGINES)}, and module:function for your own")
+    try:
+        load: Callable[[str, str], Any] = getattr(import_module(module), function)
+    except ModuleNotFoundError as e:
+        if name in ENGINES:
+            raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[transformers]'") from None
+        raise BadInput(f"{name}: cannot be imported ({e})") from None
+    except (ImportError, AttributeError) as e:
+        raise BadInput(f"{name}: cannot be imported ({e})") from None
+    model = load(folder, dtype)
+    if not isinstance(model, Model):
+        raise BadInput(f"{name} gives a {type(model).__name__}; it must give what from_model makes")
+    return model

@@ -1,0 +1,61 @@
+"""What is done with an engine's cache while a text is asked: appends of many sizes, rewinds, copies, from short to
+long. Sizes lie around the end of a window or a chunk, where engines change what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvadapters.probe.views import View
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation: `append` so many tokens, `rewind` by so many, or `copy`: so many are appended to a copy, which
+    is then dropped."""
+
+    what: str
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.tokens}"
+
+
+History = tuple[Step, ...]
+
+
+def histories(layers: Sequence[View], most: int, abilities: frozenset[str]) -> list[History]:
+    """Give histories of at most so many tokens, the shortest first; `abilities` are those of rewind and copy."""
+    around = {at for view in layers if view.size for at in (view.size - 1, view.size, view.size + 1)}
+    sizes = sorted({1, 5, 17, *around, *(2 * view.size + 1 for view in layers if view.size)} - {0})
+    found = {h: None for h in (*_appends(sizes), *_with(sizes, abilities)) if 0 < _longest(h) <= most}
+    return sorted(found, key=lambda h: (_longest(h), len(h)))
+
+
+def _appends(sizes: Sequence[int]) -> Iterator[History]:
+    """Append one chunk, two, and one token at a time between them."""
+    for first in sizes:
+        yield (Step("append", first),)
+        for second in (1, *sizes[-3:]):
+            yield Step("append", first), Step("append", second)
+        yield Step("append", first), *[Step("append", 1)] * 4, Step("append", sizes[-1])
+
+
+def _with(sizes: Sequence[int], abilities: frozenset[str]) -> Iterator[History]:
+    """Go on after a rewind, and after a copy that went on by itself."""
+    for first in sizes:
+        if "rewind" in abilities:
+            for back in sorted({1, 2, first - 1} & set(range(1, first))):
+                yield Step("append", first), Step("rewind", back), Step("append", 1), Step("append", sizes[-1])
+            yield Step("append", first), Step("append", 2), Step("rewind", 1), Step("append", 3)
+        if "copy" in abilities:
+            yield Step("append", first), Step("copy", 3), Step("append", 1), Step("append", 3)
+
+
+def _longest(history: History) -> int:
+    """Give the length of the longest text of a history."""
+    length = longest = 0
+    for step in history:
+        longest = max(longest, length + (step.tokens if step.what != "rewind" else 0))
+        length += {"append": step.tokens, "rewind": -step.tokens, "copy": 0}[step.what]
+    return longest
