@@ -78,7 +78,11 @@ class Attending(Answering):
         cite(*(["ROPE-20"] if how.rope and window else []))
         self.append(keys, values)
         slots = self.in_order()
-        cite("ATTN-1", "ATTN-13" if out is None else "ATTN-14", *(["ATTN-6"] if window else []))
+        cite(
+            "ATTN-1",
+            "ATTN-13" if out is None else "ATTN-14",
+            *(["ATTN-6"] if window and self.offset > window else []),
+        )
         held = Pair(*(a[:, :, slots] for a in (self.rows.keys, self.rows.values)))
         if scored_attention.wanted(how):
             return given(out, self.scored(queries, held, seen, how), queries)
@@ -97,6 +101,7 @@ class Seen:
         added = np.zeros((batch, heads, n, self.rows), np.float32)
         hidden = np.zeros(added.shape, np.bool_)
         for part in self.logical:
+            _cite_sizes(part, (batch, heads, self.rows))
             more, hides = self._part(part, position)
             with np.errstate(over="ignore", invalid="ignore"):
                 added, hidden = added + more, hidden | hides
@@ -123,7 +128,13 @@ class Seen:
 
 def _cite_array(array: Array) -> None:
     cite("ATTN-7" if array.dtype == bool else "ATTN-51")
-    if 1 in (array.shape[0], array.shape[1], array.shape[3]):
+
+
+def _cite_sizes(part: Part, sizes: tuple[int, int, int]) -> None:
+    """Cite the clause on sizes of 1, if one stands for several sequences, heads or columns, or heads are named."""
+    shape = part.array.shape if isinstance(part, Explicit) else ()
+    own = (shape[0], shape[1], shape[3]) if shape else sizes
+    if any(size == 1 < every for size, every in zip(own, sizes, strict=True)) or (shape and own[1] > 1):
         cite("ATTN-9")
 
 

@@ -112,7 +112,8 @@ class Batching:
         for each in copied:
             if not 0 <= n <= self.lengths_[each]:
                 raise refusals.scatter("BATCH-10", n, each, self.lengths_[each])
-        cite("BATCH-6" if layer is None else "BATCH-8", "BATCH-4", "BATCH-11", "BATCH-12")
+        cite("BATCH-6" if layer is None else "BATCH-8", "BATCH-4", "BATCH-12")
+        cite(*(["BATCH-11"] if n < batch.lengths[sequence] else []))
         if not n:
             cite("BATCH-7")
         batch.lower(sequence, n)
@@ -155,7 +156,7 @@ class Batching:
         self._in_batch(batch, sequence)
         if to < 0:
             raise refusals.rollback("BATCH-18", to)
-        cite("BATCH-17", "BATCH-11", "BATCH-12")
+        cite("BATCH-17", "BATCH-12", *(["BATCH-11"] if to < batch.lengths[sequence] else []))
         batch.lower(sequence, min(to, batch.lengths[sequence]))
 
     def reset_batch(self) -> None:

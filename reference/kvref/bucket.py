@@ -134,7 +134,7 @@ class Bucket:
         if graph.bound == self.bound_ and room == 1:
             cite("BUCKET-34")
             return graph, self.handles
-        cite("BUCKET-17" if self.bound_ is None else "BUCKET-12")
+        cite(*(["BUCKET-17"] if self.bound_ is None else ["BUCKET-12"] if graph.bound != self.bound_ else []))
         return graph, self._install(self._carried(self.handles), graph.bound, room)
 
     def _graph(self) -> Graph:

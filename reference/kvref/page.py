@@ -110,7 +110,12 @@ class Pages:
         cut = self._of(sequence)
         if not 0 <= to <= cut.length:
             raise refusals_page.truncate("PAGE-24", to, sequence, cut.length)
-        cite("PAGE-22", "PAGE-18", "PAGE-27", "PAGE-23" if to else "PAGE-25")
+        cite(
+            "PAGE-22",
+            "PAGE-18",
+            "PAGE-27",
+            *(["PAGE-25"] if not to else ["PAGE-23"] if to % self.pool.size else []),
+        )
         self._cut(cut, to)
 
     def _cut(self, cut: Numbered, to: int) -> None:

@@ -75,8 +75,9 @@ def demand(rows: Array, positions: Array, rope: Rope) -> int:
 
 def _cite(rows: Array, positions: Array, rope: Rope, dims: int) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
-    cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8", "ROPE-9")
-    cite("ROPE-15", "ROPE-16", "ROPE-17")
+    cite("ROPE-8", "ROPE-9")
+    if positions.any():  # at position 0 nothing is turned
+        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-15", "ROPE-16", "ROPE-17")
     if dims < rows.shape[-1]:
         cite("ROPE-4", "ROPE-18")
     if (positions == 0).any():

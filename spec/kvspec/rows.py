@@ -499,6 +499,12 @@ class SerialBook:
         """Give the serials of a row that is known by its bytes, by the places where it was handed in."""
         return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or {}
 
+    def lost(self, array: Array, kind: str) -> bool:
+        """Tell whether a row `[B, H, n, dim]` is there that was handed in nowhere, and is neither zeros nor NaN."""
+        illegible = np.argwhere(self.read(array, kind) == ILLEGIBLE)
+        rows = (array[tuple(at)] for at in illegible)
+        return any(not self.places(row) and name(row) is None for row in rows)
+
     def read(self, array: Array, kind: str) -> Array:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)

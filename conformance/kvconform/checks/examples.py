@@ -15,6 +15,9 @@ from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.trace import used_chapters
 
+LOOKED_AT = {"mask", "sees", "output", "rotated"}
+"""What is seen of one operation alone: a clause on nothing else says nothing of what comes after it."""
+
 
 def checks() -> Iterator[Check]:
     """One for each worked example of each chapter."""
@@ -35,7 +38,9 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
     if seen.lacks:
         return  # the failure is kept for the clauses of the operation that is not there
     if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
-        suspected = index()[worked.clause].law or worked.clause in seen.suspected()
+        clause = index()[worked.clause]
+        unlikely = clause.id in seen.ruled_out or set(clause.seen_in) <= LOOKED_AT
+        suspected = clause.law or (clause.id in seen.suspected() and not unlikely)
         under_test.tally.ended_early(worked.clause, under_test.check, seen.blamed, suspected)
     elif seen.known:
         return  # a known deviation of this clause, which the failure tells

@@ -29,6 +29,8 @@ class Difference:
     """The message, or a function that makes it: describing rows takes as long as comparing them."""
     clause: str = ""
     """The clause that is broken, where only one can be."""
+    name: str = ""
+    """The value or array that differs, where it has a name of its own: `state.1.k` is that of a second sequence."""
 
     @property
     def message(self) -> str:
@@ -91,7 +93,7 @@ def _values(want: Step, got: Step, claims: Claims) -> Iterator[Difference]:
         if what in FREE and claim.grows != "step":
             yield from _at_least(name, want, found)
         elif not agree(what, expected, found):
-            yield Difference(what, f"{name}: expected {_value(expected)}, found {_value(found)}")
+            yield Difference(what, f"{name}: expected {_value(expected)}, found {_value(found)}", name=name)
 
 
 def agree(what: str, expected: object, found: object) -> bool:
@@ -132,7 +134,21 @@ def _arrays(want: Step, got: Step, book: SerialBook) -> Iterator[Difference]:
         kind = name[-1] if name.endswith((".k", ".v")) else ""
         text = _array(name, expected, got.arrays.get(name), kind, book)
         if text:
-            yield Difference(observable(name), text)
+            direction = _past_or_future(expected, got.arrays.get(name)) if name == "mask" else ""
+            yield Difference(observable(name), text, name=direction or name)
+
+
+def _past_or_future(want: Array | None, got: Array | None) -> str:
+    """Whether a mask of several queries in position order lets only columns of the future through besides, or only
+    older ones; empty for others."""
+    if want is None or got is None or want.shape != got.shape or want.dtype != bool or got.dtype != bool:
+        return ""
+    n, columns = want.shape[2:]
+    later = np.arange(columns) > columns - n + np.arange(n)[:, None]
+    if n < 2 or columns < n or (want & ~got).any():
+        return ""
+    future = later[np.nonzero(got & ~want)[2:]]
+    return "future" if future.all() else "past" if not future.any() else ""
 
 
 def _array(

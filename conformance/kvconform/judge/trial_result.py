@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any
 
+from kvconform.judge import conditions
+from kvconform.judge.conditions import ROWS
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
 from kvspec.contract import Lengths
-from kvspec.operations.table import OPERATIONS, Operation, takes_rows
+from kvspec.operations.table import OPERATIONS, Operation, chapters_of, takes_rows
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
-from kvspec.registry import TENSORS
 from kvspec.rows import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 SIZES = (*Lengths._fields, "lengths", "sequences", "bytes", "held", "plan", "fit")
 """Observables that are sizes."""
-
-ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
-"""Observables that are rows, or show them."""
 
 SIGHT = frozenset(("sees", "history", "mask"))
 """Observables that decide together which rows a query sees."""
@@ -86,11 +84,28 @@ class TrialResult:
         """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
         if self.failed and all(d.clause for d in self.differences):
             return tuple(dict.fromkeys(d.clause for d in self.differences))
+        found = self._governing()
+        return conditions.at_fault(found, self.steps, self.differences, self.book) if self.failed else found
+
+    @property
+    def ruled_out(self) -> set[str]:
+        """Clauses that govern what differed, and are not at fault, because their condition does not hold."""
+        return set(self._governing()) - set(self.blamed)
+
+    def _governing(self) -> tuple[str, ...]:
+        """Clauses that the differing step exercised and that govern what differed, else all it exercised."""
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
         fields |= {"history"} if "sees" in fields else set()  # wrong rows, or a wrong mask
         wider = SIGHT if fields & SIGHT else set()
-        return _governing(cites, fields) or _governing(cites, wider) or self._about(fields) or cites
+        governing = _governing(cites, fields) or _governing(cites, wider) or self._about(fields)
+        return governing or self._of_operation(cites, fields) or cites
+
+    def _of_operation(self, cites: tuple[str, ...], fields: set[str]) -> tuple[str, ...]:
+        """The clauses on an operation that went wrong: not those on what is seen in passing."""
+        last = self.trace.ops[len(self.steps) - 1 : len(self.steps)]
+        chapters = {self.trace.kind}.union(*(chapters_of(op) for op in last))
+        return conditions.of_operation(cites, chapters) if fields == {"result"} else ()
 
     def _about(self, fields: set[str]) -> tuple[str, ...]:
         """The clause of this kind of cache on what it says of a rewind: a refused step cites only why."""

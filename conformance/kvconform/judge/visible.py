@@ -115,7 +115,7 @@ def _values(want: Expected, got: Step) -> Iterator[Difference]:
         if name in ("intact", "moved") and found is None:
             continue  # an engine behind the wire shares no array with the harness; addresses are storage
         if not agree(observable(name), expected, found) and not (name == "moved" and expected):
-            yield Difference(observable(name), f"{name}: expected {expected}, found {found}")
+            yield Difference(observable(name), f"{name}: expected {expected}, found {found}", name=name)
     for name, (least, most) in want.between.items():
         found = got.values.get(name)
         if found is None or not least <= found <= most:
@@ -191,7 +191,8 @@ def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
         named = [book.named(expected, sequence) for sequence in range(len(found or [[]]))]
         if found != named:
             shown = "rows that do not agree over heads" if found is None else words(found[0])
-            yield Difference(name.partition(".")[0], f"{name}: expected {words(named[0])}, found {shown}")
+            text = f"{name}: expected {words(named[0])}, found {shown}"
+            yield Difference(name.partition(".")[0], text, name=name)
 
 
 DISAGREE = -5
@@ -307,9 +308,19 @@ def _through(
             return
         if sorted(want) != sorted(found):
             text = f"query {i} sees {scored(found)}; expected {scored(want)}"
-            fault = stand.at_fault([s for s, _ in want], [s for s, _ in found], len(queries) > 1)
-            yield Difference(fault, text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}")
+            wanted, shown = ([s for s, _ in side] for side in (want, found))
+            fault = stand.at_fault(wanted, shown, len(queries) > 1)
+            text = text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}"
+            yield Difference(fault, text, name=_past_or_future(wanted, shown))
             return
+
+
+def _past_or_future(wanted: list[int], found: list[int]) -> str:
+    """Whether only rows newer than all that are wanted are seen besides, or only older ones; empty for others."""
+    more, missing = Counter(found) - Counter(wanted), Counter(wanted) - Counter(found)
+    if missing or not more or not wanted:
+        return ""
+    return "future" if min(more) > max(wanted) else "past" if max(more) < min(wanted) else ""
 
 
 def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) -> list[tuple[int, float]] | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from kvconform.oracle.earlier import Earlier
 from kvref.cite import cite, cited
+from kvref.list_model.unsaid import Unsaid
 from kvspec.operations.table import (
     CHAPTER_OF,
     OPEN,
@@ -59,6 +62,7 @@ class CitingSession(Session):
 
     def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
         super().__init__(adapter, observe)
+        self._earlier = Earlier()
         self._attended: set[str] = set()
         self._edged: set[str] = set()
         """Caches that were given rows of edge values since they were opened."""
@@ -68,15 +72,24 @@ class CitingSession(Session):
         if op["op"] == RUN.name:
             return super().do(op, inputs)
         cited()
-        step, name = super().do(op, inputs), cache_of(op)
+        name, before = cache_of(op), self._offset(cache_of(op))
+        step, without = super().do(op, inputs), self._earlier.not_exercised(op, name)
         if step.result == "ok":
             self._note_edges(op, name)
+            self._earlier.note(op, name, before, self.caches[name].config.window is not None)
             if op["op"] in TAKES_QUERIES:
                 self._attended.add(name)
                 cite(*(["ATTN-46"] if name in self._edged else []))
             cite_operation(op, self.kinds[name], self._batched(name), name in self._attended)
-        step.cites = refused(op, step.clause) if step.result == "refused" else cited()
+        found = refused(op, step.clause) if step.result == "refused" else cited()
+        step.cites = tuple(clause for clause in found if clause not in without)
         return step
+
+    def _offset(self, name: str) -> int | None:
+        """Where a cache stands; None for one that has no such length, or of which nothing is said."""
+        with suppress(Unsaid):
+            return getattr(self.caches.get(name), "offset", None)
+        return None
 
     def _note_edges(self, op: Operation, name: str) -> None:
         if op["op"] == OPEN.name:

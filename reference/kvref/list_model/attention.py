@@ -164,7 +164,26 @@ class Asked:
         cite("ATTN-3" if self.how.scale is None else "ATTN-38")
         cite(*(["ATTN-48"] if 0 < self.rows <= TILE * (self.how.splits - 1) else []))
         cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
-        cite(*(c for p in self.logical for c in _clauses(p)), *(["ATTN-52"] if overflowing(self.logical) else []))
+        cite(
+            *(c for p in self.logical for c in self._clauses(p)),
+            *(["ATTN-52"] if overflowing(self.logical) else []),
+        )
+
+    def _clauses(self, part: Part) -> Iterator[str]:
+        if isinstance(part, Causal):
+            yield "ATTN-4"
+        elif isinstance(part, Window):
+            yield "ATTN-5"
+        else:
+            yield "ATTN-7" if part.array.dtype == bool else "ATTN-51"
+            if stands_for_all(part.array, (self.batch, self.heads, self.rows)):
+                yield "ATTN-9"
+
+
+def stands_for_all(array: Array, sizes: tuple[int, int, int]) -> bool:
+    """Whether a size of 1 of a mask stands for several sequences, heads or columns, or it has heads of its own."""
+    own = array.shape[0], array.shape[1], array.shape[3]
+    return own[1] > 1 or any(size == 1 < every for size, every in zip(own, sizes, strict=True))
 
 
 def demand_how(config: Config, heads: int, splits: int) -> None:
@@ -181,17 +200,6 @@ def _demand_scoring(how: Attention) -> None:
         raise attention.scale("ATTN-41", how.scale)
     if how.softcap < 0:
         raise attention.softcap("ATTN-41", how.softcap)
-
-
-def _clauses(part: Part) -> Iterator[str]:
-    if isinstance(part, Causal):
-        yield "ATTN-4"
-    elif isinstance(part, Window):
-        yield "ATTN-5"
-    else:
-        yield "ATTN-7" if part.array.dtype == bool else "ATTN-51"
-        if 1 in (part.array.shape[0], part.array.shape[1], part.array.shape[3]):
-            yield "ATTN-9"
 
 
 def nothing(queries: Queries, keys: Rows) -> bool:

@@ -107,7 +107,8 @@ class BatchingModel:
         for i in meant:
             if n not in range(len(live[i]) + 1):
                 raise common.scatter("BATCH-10", n, i, len(live[i]))
-        cite("BATCH-8" if layer is not None else "BATCH-6", "BATCH-11", "BATCH-12", *([] if n else ["BATCH-7"]))
+        cite("BATCH-8" if layer is not None else "BATCH-6", "BATCH-12", *([] if n else ["BATCH-7"]))
+        cite(*(["BATCH-11"] if n < one.length else []))
         one.cut(n)
         for i in meant:
             one.rows[i] = live[i][:n]
@@ -134,7 +135,7 @@ class BatchingModel:
         one = self.there("rollback of a sequence").one(sequence)
         if to < 0:
             raise common.rollback("BATCH-18", to)
-        cite("BATCH-17", "BATCH-11", "BATCH-12")
+        cite("BATCH-17", "BATCH-12", *(["BATCH-11"] if to < one.length else []))
         one.cut(min(one.length, to))
 
     def reset_batch(self) -> None:

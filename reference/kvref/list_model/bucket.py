@@ -30,7 +30,9 @@ class BucketModel:
         if not common.valid(config) or bounds[0] < 1 or bounds != sorted(set(bounds)):
             raise bucket.config("BUCKET-1", config)
         cite("BUCKET-1")
-        self.config, self.largest, self.known = config, bounds[-1], known
+        self.config, self.bounds, self.largest, self.known = config, bounds, bounds[-1], known
+        self.made_for: int | None = None
+        """That of the handles; None where they are for none."""
         self.layers: Serials = [[] for _ in range(config.layers or 0)]
         self.on_host: Serials = self.layers
         self.installed = self.stale = self.blocked = False
@@ -92,14 +94,17 @@ class BucketModel:
         """Handles are there for a step; or it is refused."""
         if self.past() > self.largest:
             raise bucket.beyond("BUCKET-8", self.past(), self.largest)
+        due = next(bound for bound in self.bounds if bound >= self.past())
         if refresh:
             self._refresh()
         elif self.stale:
             raise bucket.stale("BUCKET-9", self.past())
         elif self.blocked:
             raise Refused("BUCKET-16", "a block was not unbound")
-        cite("BUCKET-8", "BUCKET-12", "BUCKET-17")
-        self.installed = True
+        elif self.installed and due != self.made_for:
+            cite("BUCKET-17" if self.made_for is None else "BUCKET-12")
+        cite("BUCKET-8")
+        self.installed, self.made_for = True, due
 
     def _refresh(self) -> None:
         if len(self.on_host[0]) < self.past():
@@ -115,7 +120,7 @@ class BucketModel:
 
     def _seen(self, new: Serials) -> list[list[list[int]]]:
         """For each layer what each query of new rows sees: all past ones, and the new ones up to its own."""
-        cite("BUCKET-5", "BUCKET-29")
+        cite("BUCKET-29", *(["BUCKET-5"] if self.past() != self.made_for else []))
         return [
             [before + own[: i + 1] for i in range(len(own))] for before, own in zip(self.layers, new, strict=True)
         ]
@@ -159,7 +164,7 @@ class BucketModel:
     def unbind(self) -> None:
         """Forget the rows that a block left."""
         cite("BUCKET-17")
-        self.blocked = False
+        self.blocked, self.made_for = False, None
 
     def sync(self) -> None:
         """The host has all rows."""

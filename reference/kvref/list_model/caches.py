@@ -150,7 +150,8 @@ class CacheModel:
         self.config, self.shaped = self._shape(keys, values), True
         self.take(keys.serials[0])
         sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
-        asked.cite(*(["ATTN-6"] if self.ring else []), *(["ROPE-20"] if self.ring and how.rope else []))
+        past = self.ring and self.offset > (self.config.window or 0)
+        asked.cite(*(["ATTN-6"] if past else []), *(["ROPE-20"] if self.ring and how.rope else []))
         return self.known.output(turned, sees, self.config, how)
 
     def lengths(self) -> Lengths:

@@ -192,7 +192,12 @@ class PoolModel:
         one = self.one(sequence)
         if to not in range(len(one.rows) + 1):
             raise refusals_page.truncate("PAGE-24", to, sequence, len(one.rows))
-        cite("PAGE-22", "PAGE-18", "PAGE-27", "PAGE-23" if to else "PAGE-25")
+        cite(
+            "PAGE-22",
+            "PAGE-18",
+            "PAGE-27",
+            *(["PAGE-25"] if not to else ["PAGE-23"] if to % (self.config.page_size or 1) else []),
+        )
         one.rows, one.pages = one.rows[:to], self._covering(one, to)
 
     def drop(self, sequence: int) -> None:

@@ -90,7 +90,9 @@ def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
 
 def cite_turned(rows: Rows, positions: Array, rope: Rope) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
-    cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-8")
+    cite("ROPE-8")
+    if positions.any():  # at position 0 nothing is turned
+        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5")
     if rope.dims not in (None, rows.shape[3]):
         cite("ROPE-4")
     if (positions == 0).any():

@@ -61,7 +61,7 @@ class Graph:
         """
         handles.write(self.bound, new)
         handles.behind = new.keys.shape[3]
-        cite("BUCKET-5", "BUCKET-38")
+        cite("BUCKET-38", *(["BUCKET-5"] if past < self.bound else []))
         seen = [*range(past), *range(self.bound, self.bound + handles.behind)]
         return over(queries, handles.keys[..., seen, :], handles.values[..., seen, :], splits, causal=True)
 

@@ -87,6 +87,7 @@ def suspects(record: Record) -> list[ClauseRecord]:
             worst.get(c.id, worst.get(_early(c), 0)),
             -round(c.suspicion, 2),
             not c.differed,
+            -c.suspicion,
             chapter_order(c.chapter),
             order(c.id),
         ),
@@ -94,10 +95,15 @@ def suspects(record: Record) -> list[ClauseRecord]:
 
 
 def _worst(record: Record) -> dict[str, int]:
-    """The rank of the worst cause of the failures that fail each clause."""
+    """The rank of the worst cause of the failures that each clause explains: those that fail it, and those that
+    exercised it before and fail only clauses that are less suspicious. A length that is wrong shows as a wrong row
+    in the end."""
+    suspicion = {c.id: c.suspicion for c in record.clauses}
     ranks: dict[str, int] = {}
     for failure in record.failures:
-        for clause in failure.clauses:
+        most = max((suspicion.get(c, 0.0) for c in failure.clauses), default=0.0)
+        before = [c for c in failure.implicated if suspicion.get(c, 0.0) > most]
+        for clause in (*failure.clauses, *before):
             ranks[clause] = min(CAUSES.index(failure.cause), ranks.get(clause, len(CAUSES)))
     return ranks
 
