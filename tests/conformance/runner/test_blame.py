@@ -82,11 +82,6 @@ def test_a_silent_wrong_row_comes_before_a_missing_check() -> None:
     assert said.right and "GROW-7" in said.failed
 
 
-def test_a_wrong_length_comes_before_the_wrong_rows_that_it_leads_to() -> None:
-    said = judged("RewindOneShort")
-    assert {"GROW-1", "GROW-5"} <= set(said.failed) and said.first == "GROW-5"
-
-
 SHOWN = {
     "ChunkForgetsOne": ("RING-3", "MASK-8"),
     "WindowMaskOneWide": ("MASK-8", "RING-3"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from kvreports.drawing.text import draw
@@ -76,6 +77,14 @@ def test_the_clause_that_traces_point_at_is_shown_by_a_trace_that_exercises_it()
     first, *others = findings(ring_with(RING_1=0.02, RING_9=0.94, RING_11=0.3))
     assert (first.ids, first.failure is not None) == (["RING-9"], True)
     assert [f.ids for f in others] == [["RING-11", "RING-1"]]
+
+
+@pytest.mark.parametrize(("suspicion", "first"), [(0.9, "RING-9"), (0.5, "RING-1")])
+def test_a_wrong_length_comes_before_the_wrong_rows_that_it_explains(suspicion: float, first: str) -> None:
+    seen = ring_with(RING_1=0.7, RING_9=suspicion)
+    length = msgspec.structs.replace(seen.failures[0], clauses=["RING-9"], cause="wrong length")
+    seen.failures = [msgspec.structs.replace(seen.failures[0], implicated=["RING-9"]), length]
+    assert findings(seen)[0].ids == [first]
 
 
 def test_of_clauses_alike_the_one_whose_step_differs_comes_first() -> None:
