@@ -153,18 +153,26 @@ def fitted(traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
 
 
 def claimed(trace: Trace, adapter: Description) -> Trace:
-    """Leave out the operations that the adapter does not claim, and those that need their results.
+    """Leave out the operations that the adapter does not claim, those that open a kind that it does not claim, and
+    those that need their results.
 
     What an operation takes may follow from what the cache holds, and so from what else is left out: of these the
     first is left out at a time, and with it those that change nothing.
     """
-    if adapter.complete:
+    out = _opening_others(trace, adapter)
+    if adapter.complete and not out:
         return trace
-    out, kept = set[int](), _kept(trace, adapter, set())
+    kept = _kept(trace, adapter, out)
     while more := _first_by_state(kept, trace, adapter):
         out |= more
         kept = _kept(trace, adapter, out)
     return Trace(trace.kind, trace.config, tuple(op for _, op in kept))
+
+
+def _opening_others(trace: Trace, adapter: Description) -> set[int]:
+    """The numbers of the operations that open a kind that the adapter does not claim."""
+    opens = ((number, op) for number, op in enumerate(trace.ops) if op["op"] == OPEN.name)
+    return {number for number, op in opens if opening(trace, op)[0] not in adapter.chapters}
 
 
 def _first_by_state(kept: list[tuple[int, Operation]], trace: Trace, adapter: Description) -> set[int]:

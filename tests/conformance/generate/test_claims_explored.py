@@ -147,3 +147,13 @@ class Small(Reference):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "chapters": {"growing": "visible", "attention": "visible"}}
+
+
+@pytest.mark.parametrize("kind", ["ragged", "growing", "ring"])
+def test_a_claim_of_one_kind_loses_no_trace_to_caches_of_others_beside_it(kind: str) -> None:
+    """What opens a kind that is not claimed is left out of a trace, with what is done to it, and no more."""
+    claim = claiming(kind)
+    drawn = [t for c, e in running(claim) if c == kind for t in sample.some(e.drawn(claim.chapters), 24, seed=1)]
+    judged = [*fitted(drawn, claim)]
+    assert len(judged) >= 0.9 * len(drawn)
+    assert all(op.get("kind", kind) == kind for trace in judged for op in trace.ops)
