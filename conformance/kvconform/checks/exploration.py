@@ -21,4 +21,5 @@ def checks() -> Iterator[Check]:
 
 
 def _explore(under_test: AdapterUnderTest, exploration: Exploration, counted_as: str) -> None:
-    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as)
+    number = exploration.number(under_test.traces)
+    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as, number)

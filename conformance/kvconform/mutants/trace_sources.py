@@ -49,7 +49,7 @@ def covers(chapter: str) -> tuple[Item, ...]:
 @cache
 def drawn(chapter: str) -> tuple[list[Trace], ...]:
     """What each exploration draws, the same every time."""
-    return tuple(sample.some(e.strategy(), TRACES, seed=SEED) for e in explorations().get(chapter, ()))
+    return tuple(sample.some(e.strategy(), e.number(TRACES), seed=SEED) for e in explorations().get(chapter, ()))
 
 
 @cache

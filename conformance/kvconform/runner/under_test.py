@@ -173,10 +173,10 @@ class AdapterUnderTest:
         covered.transitions += len(transitions)
         return held
 
-    def explore(self, strategy: Any, of: str) -> None:
-        """Judge traces of a chapter that a strategy draws; then variations of those that held. A difference that
-        shows in a trace as it was drawn is told of that trace."""
-        traces = sample.some(strategy, self.traces, self.seed)
+    def explore(self, strategy: Any, of: str, number: int | None = None) -> None:
+        """Judge traces of a chapter that a strategy draws, `number` or as many as others draw; then variations of
+        those that held. A difference that shows in a trace as it was drawn is told of that trace."""
+        traces = sample.some(strategy, number or self.traces, self.seed)
         held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
         for form in VARIATIONS:
             if self.budget_used < 1:

@@ -11,6 +11,7 @@ import subprocess
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 from kvconform.worker.start import end, started
@@ -25,6 +26,8 @@ KEPT = 64 << 10
 """Bytes of standard error that are kept, the last ones."""
 SHOWN = 20
 """Lines of standard error that a failure shows."""
+AT_ONCE = 0.0005
+"""Seconds after a message within which the next ones are written together."""
 LAST_BREATH = 1.0
 """Seconds a process has to end once its output has."""
 
@@ -78,6 +81,7 @@ class Process:
         self._stderr = bytearray()
         self._unsent = bytearray()
         self._writing = False
+        self._wrote = 0.0
         self._asked = 0
         self._answers: deque[Answer] = deque()
         self._broken: ProtocolBroken | None = None
@@ -93,9 +97,14 @@ class Process:
         return number
 
     def send(self, message: bytes) -> None:
-        """Begin to write a message; the rest is written while waiting for answers."""
+        """Begin to write a message; the rest is written while waiting for answers. One that comes at once after
+        another waits for those that follow: each time that a process is woken costs both."""
         self._asked += 1
         self._unsent += message
+        if monotonic() - self._wrote >= AT_ONCE:
+            self._begin_to_write()
+
+    def _begin_to_write(self) -> None:
         if not self._writing:
             self._write()
         if self._unsent and not self._writing:
@@ -108,6 +117,8 @@ class Process:
             return self._answers.popleft()
         if self._broken is not None:
             raise self._broken
+        if self._unsent:
+            self._begin_to_write()
         dead = self._popen.poll() is not None
         ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
         if self._err in ready:
@@ -130,6 +141,7 @@ class Process:
         return f"{self._decoder.waiting} arrived{unread}"
 
     def _write(self) -> None:
+        self._wrote = monotonic()
         try:
             del self._unsent[: os.write(self._in, self._unsent)]
         except BlockingIOError:

@@ -23,6 +23,11 @@ class Exploration:
     any_of: tuple[tuple[str, ...], ...] = ()
     """Groups of chapters: of each it takes one at least, and draws on all that are claimed, which it is told."""
 
+    def number(self, traces: int) -> int:
+        """Give how many it draws where others draw so many: half of them if it adds something to the traces of
+        another chapter, which are judged as they are too."""
+        return -(-traces // 2) if self.over else traces
+
     def drawn(self, claimed: Collection[str]) -> Any:
         """What draws its traces for an adapter that claims these chapters."""
         return self.strategy(claimed=frozenset(claimed)) if self.any_of else self.strategy()

@@ -52,7 +52,7 @@ def _no_queries(queries: int, rows: int) -> list[str]:
 def plans() -> list[Plan]:
     """Plan small growing caches and rings."""
     starts = [Trace("growing", Config(step=2))]
-    starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2), (4, 256))]
+    starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 256), (3, 2))]
     return [plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
 
 

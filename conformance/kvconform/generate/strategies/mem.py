@@ -51,7 +51,7 @@ def continuations(session: Session) -> list[str]:
 def plans() -> list[Plan]:
     """Plan small growing caches, rings and a store."""
     sizes = ((1, 256), (2, 1), (2, 256), (3, 1), (3, 2))
-    starts = [Trace("growing", Config(step=s)) for s in (2, 3)]
+    starts = [Trace("growing", Config(step=3))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
     small = Trace("store", Config(layers=1, max_len=2))
     caches = [plan(f"mem {name(t, BOUND)}", t, moves, continuations) for t in starts]

@@ -15,6 +15,10 @@ from kvspec.trace import Trace
 WINDOWS = (1, 2, 3, 4, 5)
 STEPS = (1, 2, 3, 256)
 
+NOT_COVERED = ((4, 2), (5, 1), (5, 2))
+"""Windows and steps that no frozen cover has: each step is tried with smaller windows, and each window with others.
+No known bug, and no fault of a sample of the systematic ones, shows in these alone."""
+
 
 def moves(session: Session) -> list[str]:
     """Give every operation on a ring."""
@@ -24,10 +28,11 @@ def moves(session: Session) -> list[str]:
     return [*appends, *targets, f"ask {ring.offset - 1}", "view", "free", "scribble"]
 
 
-def plans(windows: Iterable[int] = WINDOWS) -> list[Plan]:
-    """Plan one for each window and growth step; steps beyond the window all act alike."""
-    sizes = [(w, s) for w in windows for s in STEPS if s < w or s == STEPS[-1]]
-    starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes]
+def plans(windows: Iterable[int] = ()) -> list[Plan]:
+    """Plan one for each of these windows and each growth step, or for those that are covered; steps beyond the
+    window all act alike."""
+    sizes = [(w, s) for w in windows or WINDOWS for s in STEPS if s < w or s == STEPS[-1]]
+    starts = [Trace("ring", Config(window=w, step=s)) for w, s in sizes if windows or (w, s) not in NOT_COVERED]
     return [plan(name(t, 0), t, moves, appends_after) for t in starts]
 
 

@@ -40,7 +40,7 @@ def plans() -> list[Plan]:
     sizes = [Config(window=w, sinks=s) for w, s in COUNTED]
     sizes += [Config(window=w, sinks=s, beside=1) for w, s in BESIDE]
     configs = [config.changed(shifted=i % 2 or None) for i, config in enumerate(sizes)]
-    masked = [sizes[1], sizes[1].changed(shifted=1), sizes[-1]]
+    masked = [sizes[1].changed(shifted=1), sizes[-1]]
     return [
         *(plan(_name(c), Trace("sink", c), moves, continuations) for c in configs),
         *(plan(f"{_name(c)} masks", Trace("sink", c), moves, battery, histories=True) for c in masked),
