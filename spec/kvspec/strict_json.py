@@ -10,9 +10,9 @@ from kvspec.errors import BadInput
 
 
 def loads(text: str | bytes) -> Any:
-    """Read JSON. Raises BadInput for a key that stands twice, for NaN and for Infinity; else ValueError or
-    RecursionError, as `json.loads` does."""
-    return _STRICT.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    """Read JSON. Raises BadInput for a key that stands twice, for NaN, for Infinity and for numbers beyond all
+    floats; else ValueError or RecursionError, as `json.loads` does."""
+    return _STRICT.decode(text if isinstance(text, str) else text.decode(json.detect_encoding(text)))
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -29,9 +29,10 @@ def _no_number(text: str) -> NoReturn:
     raise BadInput(f"{text} is no JSON number")
 
 
-def _number(text: str) -> float | str:
-    """A number beyond all floats stays text: it is refused where a number is expected."""
-    return value if math.isfinite(value := float(text)) else text
+def _number(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise BadInput(f"{text:.20} is beyond all numbers")
+    return value
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=once_each, parse_constant=_no_number, parse_float=_number)
