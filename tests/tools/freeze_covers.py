@@ -8,11 +8,12 @@ is recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kvconform.generate import frozen_covers
 from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, walk
-from kvconform.generate.frozen_covers import outcome_text, sign
+from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
 from kvconform.judge import frozen_answers
 from kvconform.judge.trial import observables
@@ -35,8 +36,22 @@ NOTES = (
 
 def compute(chapter: str) -> dict[str, Any]:
     """Compute the covers of a chapter from its plans, as the document to freeze."""
-    plans = planned()[chapter]()
-    covers = [_computed(plan) for plan in plans]
+    return _document(chapter, [_computed(plan) for plan in planned()[chapter]()])
+
+
+def answered(chapter: str) -> dict[str, Any]:
+    """The same document with the traces that are frozen: the reference answers them again, which takes seconds. It
+    is enough where steps cite other clauses, and the reference does what it did."""
+    frozen = json.loads(frozen_covers.path(chapter).read_text(encoding="utf-8"))["covers"]
+    return _document(chapter, [_answered(was, cover) for was, cover in zip(frozen, load(chapter), strict=True)])
+
+
+def _answered(was: dict[str, Any], cover: Cover) -> dict[str, Any]:
+    outcomes, lines = _lines(cover.start, [trace.ops for trace in cover.traces()])
+    return {**was, "outcomes": outcomes, "traces": lines}
+
+
+def _document(chapter: str, covers: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "kvvectors": VERSION,
         "licence": "CC0-1.0",
@@ -49,12 +64,7 @@ def compute(chapter: str) -> dict[str, Any]:
 
 def _computed(plan: Plan) -> dict[str, Any]:
     closed = closure(plan)
-    whole = list(traces(plan, closed))
-    outcomes, lines = dict[Outcome, str](), list[list[str]]()
-    for ops in whole:
-        frozen = answers(plan.start, ops)
-        ends = "".join(outcomes.setdefault(outcome, sign(len(outcomes))) for outcome in frozen.outcomes)
-        lines.append(["; ".join(map(notation.words, ops)), frozen.digest, ends])
+    outcomes, lines = _lines(plan.start, traces(plan, closed))
     return {
         "name": plan.name,
         "kind": plan.start.kind,
@@ -62,9 +72,19 @@ def _computed(plan: Plan) -> dict[str, Any]:
         "states": len(closed.states),
         "transitions": closed.transitions,
         "told_apart": told_apart(plan, closed),
-        "outcomes": list(map(outcome_text, outcomes)),
+        "outcomes": outcomes,
         "traces": lines,
     }
+
+
+def _lines(start: Trace, whole: Iterable[Ops]) -> tuple[list[str], list[list[str]]]:
+    """The outcomes of a cover's operations; and its traces, with what the reference answers."""
+    outcomes, lines = dict[Outcome, str](), list[list[str]]()
+    for ops in whole:
+        frozen = answers(start, ops)
+        ends = "".join(outcomes.setdefault(outcome, sign(len(outcomes))) for outcome in frozen.outcomes)
+        lines.append(["; ".join(map(notation.words, ops)), frozen.digest, ends])
+    return list(map(outcome_text, outcomes)), lines
 
 
 def text(document: dict[str, Any]) -> str:

@@ -20,7 +20,12 @@ from tools import freeze_covers
 from tools.mutant_vectors import of_matrix
 from tools.vector_sources import MAKERS
 
+ANSWERS = "answers"
+"""What the reference answers to the covers as they are frozen: part of the files that `covers` computes whole."""
+
 NAMES = ("covers", *SOURCES)
+
+NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: those of the frozen covers alone, where clauses are cited otherwise"
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -45,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.freeze_vectors", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", choices=[ANSWERS, *NAMES, []], metavar="NAME", help=NAMED)
     parser.add_argument("--write", action="store_true", help="write what changed, for review")
     parser.add_argument("--chapter", action="append", choices=CHAPTERS, metavar="C", help="of this chapter alone")
     parser.add_argument("--mutants", metavar="FILE", help="mutants.json of `kvconform mutants --report`")
@@ -62,9 +67,9 @@ def _put(file: Path, text: str | None) -> None:
 def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
     """Every file of these names and chapters. Without a matrix the mutants' vectors are those that are frozen."""
     for name in names:
-        if name == "covers":
-            covered = [p for p in planned() if p in chapters]
-            yield from ((Path(str(frozen_covers.path(p))), partial(_cover, p)) for p in covered)
+        if name in ("covers", ANSWERS):
+            covered, make = [p for p in planned() if p in chapters], _answers if name == ANSWERS else _cover
+            yield from ((Path(str(frozen_covers.path(p))), partial(make, p)) for p in covered)
             continue
         found = of_matrix(matrix) if name == "mutants" and matrix else None
         for p in chapters:
@@ -81,6 +86,10 @@ def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
 
 def _cover(chapter: str) -> str:
     return freeze_covers.text(freeze_covers.compute(chapter))
+
+
+def _answers(chapter: str) -> str:
+    return freeze_covers.text(freeze_covers.answered(chapter))
 
 
 def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:
