@@ -7,9 +7,9 @@ query saw, in which layer, how many of each id, at which distance, and whether e
 """
 
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.precision import Precision
-from kvadapters.probe.reader import read
-from kvadapters.probe.reading import Finding, Judgement, Reading, Row
-from kvadapters.probe.tokens import TokenJudgement, read_tokens
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.queries import read
+from kvadapters.probe.reader.reading import Finding, Judgement, Reading, Row
+from kvadapters.probe.reader.tokens import TokenJudgement, read_tokens
 
 __all__ = ["Finding", "Judgement", "Precision", "Probe", "Reading", "Row", "TokenJudgement", "read", "read_tokens"]

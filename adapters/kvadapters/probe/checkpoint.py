@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kvadapters.probe import architectures, safetensors, tokenizer, weights
+from kvadapters.probe import architectures, weights
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, sizes
+from kvadapters.probe.formats import gguf, llama_cpp, safetensors, tokenizer
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
@@ -22,7 +23,7 @@ LARGEST = 100_000_000
 """Bytes of a checkpoint in f32."""
 OUTPUTS = ("weights", "tokens")
 """What the output is for: to read weights off logits, or to judge an engine that returns tokens alone."""
-FORMATS = ("safetensors",)
+FORMATS = ("safetensors", "gguf")
 DTYPES = tuple(safetensors.DTYPES)
 
 
@@ -71,29 +72,39 @@ class Probe:
         """The layers in words."""
         return ",".join(map(str, self.layout.layers))
 
-    def write(self, folder: str | Path, dtype: str = "f32") -> dict[str, Any]:
-        """Write config.json, the tokenizer, the weights, and probe.json, which it returns. Raises BadInput."""
-        if dtype not in DTYPES:
-            raise BadInput(f"no dtype {dtype!r}; there are {', '.join(DTYPES)}")
+    def write(self, folder: str | Path, dtype: str = "f32", file_format: str = "safetensors") -> dict[str, Any]:
+        """Write the weights, what an engine reads beside them, and probe.json, which it returns. Raises
+        BadInput."""
+        for name, known in ((dtype, DTYPES), (file_format, FORMATS)):
+            if name not in known:
+                raise BadInput(f"no dtype or format {name!r}; there are {', '.join(known)}")
+        writer = self._gguf if file_format == "gguf" else self._safetensors
+        if file_format == "gguf":
+            llama_cpp.dialect(self.architecture, self.layout)
         into = Path(folder)
         try:
             into.mkdir(parents=True, exist_ok=True)
-            tensors = self.architecture.tensors(self.network)
-            digest = safetensors.write(into / "model.safetensors", tensors, dtype)
-            record = self.record() | {"format": "safetensors", "dtype": dtype, "sha256": digest}
-            config = sizes(self.layout) | self.architecture.config(self.layout)
-            config |= {"torch_dtype": safetensors.DTYPES[dtype][2]}
-            ends = {"eos_token_id": self.layout.zero, "pad_token_id": self.layout.zero}
-            for name, content in {
-                "config.json": config,
-                "generation_config.json": ends,
-                "probe.json": record,
-                **tokenizer.files(list(self.layout.words())),
-            }.items():
-                (into / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            digest = writer(into, dtype)
+            record = self.record() | {"format": file_format, "dtype": dtype, "sha256": digest}
+            _leave(into, {"probe.json": record})
         except OSError as e:
             raise BadInput(f"{folder}: cannot be written ({e.strerror})") from None
         return record
+
+    def _safetensors(self, into: Path, dtype: str) -> str:
+        """Write model.safetensors, config.json and the tokenizer."""
+        config = sizes(self.layout) | self.architecture.config(self.layout)
+        config |= {"torch_dtype": safetensors.DTYPES[dtype][2]}
+        ends = {"eos_token_id": self.layout.zero, "pad_token_id": self.layout.zero}
+        words = tokenizer.files(list(self.layout.words()))
+        _leave(into, {"config.json": config, "generation_config.json": ends, **words})
+        return safetensors.write(into / "model.safetensors", self.architecture.tensors(self.network), dtype)
+
+    def _gguf(self, into: Path, dtype: str) -> str:
+        """Write model.gguf."""
+        values = llama_cpp.values(self.architecture, self.layout)
+        tensors = llama_cpp.tensors(self.architecture, self.layout, self.architecture.tensors(self.network))
+        return gguf.write(into / "model.gguf", values, tensors, dtype)
 
     def record(self) -> dict[str, Any]:
         """Say what this probe is."""
@@ -113,6 +124,12 @@ class Probe:
         if wrong or not tokens:
             raise BadInput(f"tokens are content ids, 0 to {self.layout.ids - 1}, at least one; given {wrong[:5]}")
         return list(tokens)
+
+
+def _leave(into: Path, files: Mapping[str, Any]) -> None:
+    """Write files of JSON."""
+    for name, content in files.items():
+        (into / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _elements(architecture: Architecture, layout: Layout) -> int:

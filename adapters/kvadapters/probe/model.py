@@ -14,9 +14,9 @@ import numpy as np
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.histories import History, Step, histories
-from kvadapters.probe.precision import Precision
-from kvadapters.probe.reader import read
-from kvadapters.probe.reading import Judgement
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.queries import read
+from kvadapters.probe.reader.reading import Judgement
 
 MOST_TOKENS = 50
 

@@ -32,7 +32,7 @@ def short(x: float) -> float:
 
 
 def network(architecture: Architecture, layout: Layout, sensitive: bool = False) -> Network:
-    """Choose all weights. A `sensitive` output answers by content ids alone; see `kvadapters.probe.tokens`."""
+    """Choose all weights. A `sensitive` output answers by content ids alone; see `reader.tokens`."""
     factor = layout.hidden**0.5 if architecture.scaled_embedding else 1.0
     embedding = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     ids = np.arange(layout.ids)

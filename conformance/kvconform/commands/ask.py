@@ -7,7 +7,7 @@ from argparse import Namespace
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.engines import loaded
 from kvadapters.probe.model import MOST_TOKENS, asked
-from kvadapters.probe.precision import Precision
+from kvadapters.probe.reader.precision import Precision
 
 
 def main(options: Namespace) -> int:

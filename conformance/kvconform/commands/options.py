@@ -286,14 +286,16 @@ def _probe(parser: ArgumentParser) -> None:
         help="what is read: weights, off logits or logprobs; or tokens alone (weights)",
     )
     parser.add_argument(
-        "--format", default="safetensors", help="the format of the checkpoint: safetensors (safetensors)"
+        "--format", default="safetensors", help="the format of the checkpoint: safetensors or gguf (safetensors)"
     )
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
 
 def _ask(parser: ArgumentParser) -> None:
-    parser.add_argument("engine", help="transformers, transformers-static, or module:function; see PROBE.md")
+    parser.add_argument(
+        "engine", help="transformers, transformers-static, mlx-lm, or module:function; see PROBE.md"
+    )
     parser.add_argument("folder", metavar="DIR", help="a folder that `kvconform probe` wrote")
     parser.add_argument("--dtype", default="f32", help="what the engine computes in: f32, bf16 or f16 (f32)")
     parser.add_argument("--rows", help="the form of its rows, if it is another, such as q8_0 (that of --dtype)")

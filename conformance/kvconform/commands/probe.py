@@ -8,17 +8,14 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from kvadapters.probe.checkpoint import FORMATS, Probe
+from kvadapters.probe.checkpoint import Probe
 from kvconform.message import tell
-from kvspec.errors import BadInput
 
 
 def main(options: Namespace) -> int:
     """Write the checkpoint; print what it is and what it cannot show. Raises BadInput."""
-    if options.format not in FORMATS:
-        raise BadInput(f"no format {options.format!r}; there are {', '.join(FORMATS)}")
     probe = Probe.of(options.architecture, options.layers, options.output)
-    record = probe.write(options.out, options.dtype)
+    record = probe.write(options.out, options.dtype, options.format)
     if options.json:
         print(json.dumps(record, indent=1))
         return 0

@@ -12,8 +12,9 @@ import pytest
 
 from adapters.probe import engines
 from adapters.probe.engines import CASES
-from kvadapters.probe import Probe, safetensors
+from kvadapters.probe import Probe
 from kvadapters.probe.architectures import ARCHITECTURES
+from kvadapters.probe.formats import safetensors
 from kvadapters.probe.views import View, parsed
 from kvconform import cli
 from kvspec.errors import BadInput
@@ -82,7 +83,7 @@ REFUSED = {
     "no view": (("llama", "--layers", "full,,full"), "'' is no view"),
     "too many layers": (("llama", "--layers", "99*full"), "1 to 16 layers"),
     "too large": (("llama", "--layers", "16*full"), "more than 100 MB"),
-    "an unknown format": (("llama", "--format", "pickle"), "there are safetensors"),
+    "an unknown format": (("llama", "--format", "pickle"), "there are safetensors, gguf"),
     "an unknown dtype": (("llama", "--dtype", "f8"), "there are f32, bf16, f16"),
 }
 

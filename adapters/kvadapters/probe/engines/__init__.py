@@ -12,6 +12,7 @@ from kvspec.errors import BadInput, CannotRun
 ENGINES = {
     "transformers": "kvadapters.probe.engines.transformers:dynamic",
     "transformers-static": "kvadapters.probe.engines.transformers:static",
+    "mlx-lm": "kvadapters.probe.engines.mlx_lm:load",
 }
 """A name, and the function that it stands for."""
 
@@ -25,7 +26,8 @@ def loaded(name: str, folder: str, dtype: str) -> Model:
         load: Callable[[str, str], Any] = getattr(import_module(module), function)
     except ModuleNotFoundError as e:
         if name in ENGINES:
-            raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[transformers]'") from None
+            package = name.removesuffix("-static")
+            raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[{package}]'") from None
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     except (ImportError, AttributeError) as e:
         raise BadInput(f"{name}: cannot be imported ({e})") from None

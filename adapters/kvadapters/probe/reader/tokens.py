@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.common import views
 from kvadapters.probe.network import Float64, Mask
-from kvadapters.probe.precision import Precision
+from kvadapters.probe.reader.common import views
+from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.weights import AMPLITUDE, PAIRS
 from kvspec.errors import BadInput
 

@@ -9,16 +9,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kvadapters.probe import answers as forms
-from kvadapters.probe import common
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.counts import Counts, counted
-from kvadapters.probe.distances import Distances
-from kvadapters.probe.expected import ExpectedLayer, expected
-from kvadapters.probe.layout import Block
+from kvadapters.probe.layout import HEAD_DIM, Block
 from kvadapters.probe.network import Float64
-from kvadapters.probe.precision import Precision
-from kvadapters.probe.reading import Finding, Judgement, Reading, Row
+from kvadapters.probe.reader import answers as forms
+from kvadapters.probe.reader import common
+from kvadapters.probe.reader.counts import Counts, counted
+from kvadapters.probe.reader.distances import Distances
+from kvadapters.probe.reader.expected import ExpectedLayer, expected
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.reading import Finding, Judgement, Reading, Row
+from kvadapters.probe.weights import BALLAST
 from kvspec.errors import BadInput
 
 DRIFT = 2.0**-8
@@ -86,14 +87,21 @@ class _OneLayer:
     def read(self, low: Float64, high: Float64, query: int) -> Reading:
         """Read one query from the bounds of its hidden state, [used]."""
         blank = Reading(self.number, self.probe.layout.layers[self.number], query)
+        low, high, coarse = self._widened(low, high, query)
         less, more = np.maximum(low[self.block.seen], 0) / self.gains, high[self.block.seen] / self.gains
         share = self._sum(low, high, less)
         if not np.isfinite(share) or share <= 0:
             return replace(blank, untold=("the sum of the weights is not among the answers",))
         less, more = less / share, more / share
-        spread = self.precision.relative + self.drift + self.drift[less > 0].max(initial=0)
-        counts = counted(less * (1 - spread), more * (1 + spread), self._likely(query), 2 * len(self.tokens) + 64)
-        blank = replace(blank, share=float(share))
+        spread_of_sum = self.precision.relative + coarse / max(share, coarse)
+        spread = spread_of_sum + self.drift + self.drift[less > 0].max(initial=0)
+        counts = counted(
+            less / (1 + spread),
+            more / (1 - np.minimum(spread, 0.9)),
+            self._likely(query),
+            2 * len(self.tokens) + 64,
+        )
+        blank = replace(blank, share=float(share), share_error=spread_of_sum)
         if counts is None:
             return self._unequal(blank, (less + more) / 2)
         total = counts.total if counts.told else None
@@ -102,6 +110,23 @@ class _OneLayer:
         for part in (self._share, self._distances, self._prints):
             reading = part(reading, low, high)
         return reading
+
+    def _widened(self, low: Float64, high: Float64, query: int) -> tuple[Float64, Float64, float]:
+        """Widen bounds by what the form of rows adds: a step, times the sum of what a head's row holds, on the mean
+        of rows for seen heads, and at most for distance heads, which prefer some rows. Give the bounds, and what is
+        added to the sum of weights."""
+        if not self.precision.step:
+            return low, high, 0.0
+        held = np.abs(self.expected.rows[self.expected.sees[query]])
+        if self.probe.architecture.latent:
+            held = np.repeat(held.sum(-1, keepdims=True) + BALLAST, held.shape[1], axis=1) / HEAD_DIM
+        heads = held.reshape(len(held), -1, HEAD_DIM).sum(-1) * self.precision.step
+        low, high = low.copy(), high.copy()
+        for part, added in ((self.block.seen, heads.mean(0)), (self.block.distance, heads.max(0))):
+            more = added.repeat(HEAD_DIM)[: self.probe.layout.ids]
+            low[part] -= more
+            high[part] += more
+        return low, high, float(heads.mean(0)[-1])
 
     def _likely(self, query: int) -> NDArray[np.int64]:
         """Count what a query must see, by id."""
@@ -160,7 +185,7 @@ class _OneLayer:
             return reading
         sink = float(np.exp(self.probe.architecture.sink))
         right = reading.seen / (reading.seen + sink)
-        if abs(reading.share / right - 1) <= 2 * self.precision.relative + DRIFT:
+        if abs(reading.share / right - 1) <= self.precision.relative + reading.share_error + DRIFT:
             return reading
         words = f"the weights of {reading.seen} rows sum to {reading.share:.4g}; with the sink {right:.4g} is right"
         return replace(reading, findings=(*reading.findings, Finding("share", (), words)))
@@ -178,6 +203,8 @@ class _OneLayer:
             return reading
         if not self.sure:
             return _cannot(reading, "fingerprints, as a layer below is wrong already")
+        if self.precision.step:
+            return _cannot(reading, "fingerprints of rows whose form has a step")
         if reading.seen is None:
             return _cannot(reading, "fingerprints, as it is not known of which rows they are")
         places = [row.positions for row in reading.rows]

@@ -32,13 +32,12 @@ def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -
     to the `likely` counts is taken; `most` is the largest. None if no total fits: rows do not weigh the same."""
     totals = np.arange(1, most + 1)[:, None]
     least = np.ceil(np.maximum(low, 0) * totals - 1e-9).astype(np.int64)
-    largest = np.floor(high * totals + 1e-9).astype(np.int64)
-    sums = least.sum(1) <= totals[:, 0], totals[:, 0] <= largest.sum(1)
-    fitting = np.flatnonzero((least <= largest).all(1) & sums[0] & sums[1])
+    most_of_one = totals - (least.sum(1, keepdims=True) - least)  # the others have their least at least
+    largest = np.minimum(np.floor(high * totals + 1e-9).astype(np.int64), most_of_one)
+    fitting = np.flatnonzero((least <= largest).all(1) & (largest.sum(1) >= totals[:, 0]))
     if not len(fitting):
         return None
     changes = np.maximum(least - likely, 0).sum(1) + np.maximum(likely - largest, 0).sum(1)
     best = fitting[changes[fitting].argmin()]
-    total, least, largest = int(totals[best, 0]), least[best], largest[best]
-    largest = np.minimum(largest, total - (least.sum() - least))
-    return Counts(total, least, largest, tuple(int(t) for t in totals[fitting, 0] if t != total))
+    others = tuple(int(t) for t in totals[fitting, 0] if t != totals[best, 0])
+    return Counts(int(totals[best, 0]), least[best], largest[best], others)

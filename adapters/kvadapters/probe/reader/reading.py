@@ -42,6 +42,8 @@ class Reading:
     """How many rows it saw; None if that cannot be told."""
     share: float = 1.0
     """What the weights sum to."""
+    share_error: float = 0.0
+    """How far this may be off, relative to it."""
     fingerprint: float | None = None
     """How far the fingerprint is from the one that these rows must give; None if that cannot be told."""
     findings: tuple[Finding, ...] = ()
@@ -105,7 +107,8 @@ class Judgement:
         if not self.wrong:
             return f"{what}: every query sees what it must see"
         wrong = sorted({reading.layer for reading in self.wrong})
-        return f"{what}: {len(self.wrong)} readings are wrong, in layer {', '.join(map(str, wrong))}"
+        counted = "1 reading is" if len(self.wrong) == 1 else f"{len(self.wrong)} readings are"
+        return f"{what}: {counted} wrong, in layer {', '.join(map(str, wrong))}"
 
     def _found(self, most: int) -> list[str]:
         lines = []

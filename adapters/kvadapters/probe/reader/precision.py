@@ -17,15 +17,16 @@ SMALLEST = {"f64": 0.0, "f32": 2.0**-126, "tf32": 2.0**-126, "f16": 2.0**-24, "b
 """What is smaller may become 0."""
 ROWS = {
     **{name: (unit, 0.0) for name, unit in UNITS.items()},
-    "fp8_e4m3": (2.0**-4, 0.0),
-    "fp8_e5m2": (2.0**-3, 0.0),
+    "fp8_e4m3": (2.0**-4, 2.0**-10),
+    "fp8_e5m2": (2.0**-3, 2.0**-17),
     "q8_0": (2.0**-11, 1 / 254),
     "q8": (2.0**-11, 1 / 255),
     "q4_0": (2.0**-11, 1 / 8),
     "q4": (2.0**-11, 1 / 15),
 }
-"""Forms of rows: the unit of one rounding, and the error that a step adds to each element, in units of the largest
-of its group. `q8_0` and `q4_0` are llama.cpp's; `q8` and `q4` keep the least and the largest element of a group."""
+"""Forms of rows: the unit of one rounding, and half a step, in units of what a head's row holds in all, as some
+engines turn rows before they quantise them. `q8_0` and `q4_0` are llama.cpp's; `q8` and `q4` keep the least and the
+largest element of a group."""
 
 ROUNDINGS = 18
 SCORE_ROUNDINGS = 14
@@ -55,14 +56,19 @@ class Precision:
 
     @property
     def absolute(self) -> float:
-        """What a weight of 0 may be read as, and a small one as 0."""
-        return ROWS[self.rows or self.dtype][1] + 64 * SMALLEST[self.dtype]
+        """What a small weight may be read as 0."""
+        return 64 * SMALLEST[self.dtype]
+
+    @property
+    def step(self) -> float:
+        """Half a step of the rows' form, in units of what a head's row holds in all; 0 if there are no steps."""
+        return ROWS[self.rows or self.dtype][1]
 
     def score(self, amplitude: float, fastest: float, furthest: int) -> float:
         """Give the largest error of a distance head's score: `amplitude` is the sum of its pairs' shares, `fastest`
         the share of the fastest pair, of which the angle of position `furthest` has an error in f32."""
         unit, step = ROWS[self.rows or self.dtype]
-        rounded = SCORE_ROUNDINGS * UNITS[self.dtype] + unit + 4 * step
+        rounded = SCORE_ROUNDINGS * UNITS[self.dtype] + unit + 8 * step  # queries are quantised beside such keys
         return amplitude * rounded + 2 * fastest * furthest * 2.0**-23
 
     def fingerprint(self, layer: int) -> float:

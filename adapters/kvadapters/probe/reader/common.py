@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kvadapters.probe.reading import Judgement, Reading
+from kvadapters.probe.reader.reading import Judgement, Reading
 from kvadapters.probe.views import View
 
 
@@ -19,9 +19,10 @@ def judged(judgement: Judgement) -> Judgement:
 def _notes(judgement: Judgement, layer: int) -> Iterator[str]:
     readings = [reading for reading in judgement.readings if reading.layer == layer]
     if any(f.sort in ("extra", "missing") for r in readings for f in r.findings):
-        view = next((v for v in views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)), None)
-        if view:
-            yield f"layer {layer}: all of these queries see what a layer of {view} shows"
+        found = [v for v in views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)]
+        names = [str(v) for v in found[:1]] + ["full"] * (View("full") in found[1:])
+        if names:
+            yield f"layer {layer}: all of these queries see what a layer of {' or '.join(names)} shows"
     if rows := _suspects(readings):
         yield f"layer {layer}: look at {_span(rows)}: all queries whose fingerprint is off see rows among them"
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.network import Float64
-from kvadapters.probe.precision import Precision
+from kvadapters.probe.reader.precision import Precision
 from kvspec.errors import BadInput
 
 Answers = NDArray[np.floating] | Sequence[Mapping[int, float]]
@@ -23,17 +23,12 @@ Answers = NDArray[np.floating] | Sequence[Mapping[int, float]]
 
 @dataclass(frozen=True)
 class State:
-    """Hidden states as far as they are told: `low` and `high` bound each dimension, [queries, used]. A dimension
-    that the answers say nothing about is between minus and plus infinity."""
+    """Hidden states as far as they are told: `low` and `high` bound each dimension, [queries, used], by the
+    roundings on its way, but for those of the rows' form. Of what is not among the answers, `low` is minus
+    infinity."""
 
     low: Float64
     high: Float64
-
-    @property
-    def middle(self) -> Float64:
-        """The middle of the bounds, 0 where there are none."""
-        with np.errstate(invalid="ignore"):
-            return np.nan_to_num((self.low + self.high) / 2, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def state(probe: Probe, answers: Answers, precision: Precision) -> State:
@@ -96,4 +91,5 @@ def _scaled(probe: Probe, low: Float64, high: Float64, precision: Precision) -> 
     low, high = (side[:, layout.id_of(0) + blocks] * unit for side in (low, high))
     spread = (np.abs(np.nan_to_num(low, neginf=0)) + np.abs(high)) / 2 * precision.relative
     pad = ((0, 0), (layout.ids + 1, 0))
-    return State(np.pad(low - spread - precision.absolute, pad), np.pad(high + spread + precision.absolute, pad))
+    spread += precision.absolute
+    return State(np.pad(low - spread, pad), np.pad(high + spread, pad))

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvadapters.probe.expected import ExpectedLayer
 from kvadapters.probe.network import Float64
-from kvadapters.probe.precision import Precision
-from kvadapters.probe.reading import Finding, Reading, Row
+from kvadapters.probe.reader.expected import ExpectedLayer
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.reading import Finding, Reading, Row
 from kvadapters.probe.weights import AMPLITUDE, PAIRS
 
 LOWER = 2.0**-7

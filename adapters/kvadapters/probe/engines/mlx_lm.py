@@ -1,0 +1,33 @@
+"""mlx-lm: its models with the caches that it makes for them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
+from mlx_lm.utils import load_model
+
+from kvadapters.probe.model import Model, from_model
+
+DTYPES = {"f32": mx.float32, "bf16": mx.bfloat16, "f16": mx.float16}
+
+
+def load(folder: str, dtype: str) -> Model:
+    """Load a probe of safetensors."""
+    model, _ = load_model(Path(folder))
+    model.set_dtype(DTYPES[dtype])
+
+    def decode(cache: Any, tokens: list[int]) -> Any:
+        return np.array(model(mx.array([tokens]), cache=cache).astype(mx.float32))[0]
+
+    return from_model(lambda: make_prompt_cache(model), decode, _rewind, copy.deepcopy)
+
+
+def _rewind(cache: Any, tokens: int) -> None:
+    trimmed = trim_prompt_cache(cache, tokens)
+    if trimmed != tokens:
+        raise ValueError(f"{trimmed} of {tokens} tokens were trimmed")

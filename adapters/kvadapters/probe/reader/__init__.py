@@ -1,0 +1,1 @@
+"""Reads what queries saw off the answers of an engine."""

@@ -1,0 +1,127 @@
+"""GGUF: what is written is what its format says; with LLAMA_CPP set, llama.cpp loads it and is read."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from adapters.probe import engines
+from kvadapters.probe import Precision, Probe, read
+from kvspec.errors import BadInput
+
+CASES = {
+    "llama": "2*full",
+    "qwen3": "2*full",
+    "gemma3": "window 5,full",
+    "gpt-oss": "window 5,full",
+}
+
+
+def loaded(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keys and values, and tensors, of a GGUF file, read by its format's description alone."""
+    data, at = path.read_bytes(), 0
+
+    def take(form: str) -> Any:
+        nonlocal at
+        found = struct.unpack_from(f"<{form}", data, at)
+        at += struct.calcsize(f"<{form}")
+        return found[0] if len(found) == 1 else found
+
+    def text() -> str:
+        nonlocal at
+        size = take("Q")
+        at += size
+        return data[at - size : at].decode()
+
+    magic, version, tensors, keys = take("4sIQQ")
+    assert (magic, version) == (b"GGUF", 3)
+    values = {text(): {4: lambda: take("I"), 6: lambda: take("f"), 8: text}[take("I")]() for _ in range(keys)}
+    infos = [(text(), [take("Q") for _ in range(take("I"))], take("I"), take("Q")) for _ in range(tensors)]
+    body = at + -at % values["general.alignment"]
+    dtypes: dict[int, Any] = {0: np.float32, 1: np.float16, 30: ml_dtypes.bfloat16}
+    return values, {
+        name: np.frombuffer(data, dtypes[kind], int(np.prod(shape)), body + offset).reshape(shape[::-1])
+        for name, shape, kind, offset in infos
+    }
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -> None:
+    probe = engines.small(name, CASES[name])
+    assert probe.write(tmp_path, dtype, "gguf") == probe.write(tmp_path, dtype, "gguf")
+    values, tensors = loaded(tmp_path / "model.gguf")
+    assert values["general.architecture"] == name
+    assert values[f"{name}.block_count"] == 2 and values[f"{name}.vocab_size"] == probe.layout.vocabulary
+    assert np.array_equal(tensors["output.weight"].astype(np.float32), probe.network.output)
+    assert np.array_equal(tensors["blk.1.attn_v.weight"].astype(np.float32), probe.network.layers[1].value)
+    assert not [n for n in tensors if n.startswith(("model.", "lm_head")) or ".mlp." in n or "self_attn" in n]
+    assert all(t.dtype == np.float32 for n, t in tensors.items() if t.ndim == 1 or n.endswith(".bias"))
+    assert Probe.load(tmp_path).layers == probe.layers
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "words"),
+    [
+        ("mistral", "2*full", "no GGUF of mistral; there are llama, qwen3"),
+        ("qwen3", "2*window 8", "knows no windows of qwen3"),
+        ("gemma3", "full,window 8", "in a period, whose last layer is full"),
+    ],
+)
+def test_what_llama_cpp_cannot_have_is_refused(tmp_path: Path, name: str, layers: str, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        Probe.of(name, layers).write(tmp_path / "out", "f32", "gguf")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example in C, built against the folder LLAMA_CPP: the sources of llama.cpp, and its libraries in lib."""
+    if "LLAMA_CPP" not in os.environ:
+        pytest.skip("LLAMA_CPP is not set: the folder of a llama.cpp")
+    root, out = Path(os.environ["LLAMA_CPP"]), tmp_path_factory.mktemp("ask") / "ask"
+    source = Path(__file__).parents[3] / "examples" / "probe" / "llama_cpp.c"
+    libraries = [str(next((root / "lib").glob(f"lib{name}.*"))) for name in ("llama", "ggml", "ggml-base")]
+    includes = [f"-I{root / folder}" for folder in ("include", "ggml/include")]
+    rpath = f"-Wl,-rpath,{root / 'lib'}"
+    command = ["cc", "-O1", "-Wall", "-Werror", "-o", str(out), str(source), *includes, *libraries, rpath]
+    subprocess.run(command, check=True)
+    return out
+
+
+ROWS = {
+    ("f32", "f32"): Precision("f16", rows="f32"),
+    ("f32", "f16"): Precision("f16"),
+    ("bf16", "f16"): Precision("bf16"),
+    ("f32", "q8_0"): Precision("f16", rows="q8_0"),
+    ("f32", "q4_0"): Precision("f16", rows="q4_0"),
+}
+"""Weights, rows, and how exact the answers are: on a CPU, flash attention keeps f16."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "rows"), ROWS)
+@pytest.mark.parametrize(
+    ("name", "layers"),
+    [*CASES.items(), ("llama", "8*full"), ("gemma3", "5*window 8,full"), ("gpt-oss", "2*window 8")],
+)
+def test_llama_cpp_is_read(tmp_path: Path, program: Path, name: str, layers: str, dtype: str, rows: str) -> None:
+    probe = Probe.of(name, layers)
+    probe.write(tmp_path, dtype, "gguf")
+    for chunk in (40, 13, 1):
+        tokens = engines.text(probe, 40, chunk)
+        command = [str(program), str(tmp_path / "model.gguf"), rows, str(chunk), *map(str, tokens)]
+        environment = os.environ | {"BACKENDS": f"{os.environ['LLAMA_CPP']}/lib"}
+        out = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+        answers = np.frombuffer(out, np.float32).reshape(len(tokens), -1)
+        judgement = read(probe, tokens, answers, ROWS[dtype, rows])
+        assert judgement.wrong == [], judgement.told()
+        if (dtype, rows) == ("f32", "f16"):
+            assert np.abs(answers - engines.logits(probe, tokens)).max() < 0.05
