@@ -52,7 +52,7 @@ SMALL = Scale("small", 2, 8, 6, 2, 2, sizes=(3, 40, 2, 6), rows=(1, 2, 3, 5))
 LATENT = Scale("latent", 1, 576, 512, 17, 2, sizes=(6, 17), rows=(1, 2, 3), dtype="f32")
 MANY = Scale("many-heads-and-layers", 40, 24, 20, 1, 35, sizes=(17, 33), rows=(1, 2, 3), dtype="bf16")
 BESIDE = Scale("several-sizes", 9, 130, 128, 4, 9, sizes=(33, 16), rows=(1, 3, 34))
-LENGTH = Scale("length-and-width", 4, 65, 9, 3, 2, sizes=(130, 17), rows=(1, 3, 34), length=260)
+LENGTH = Scale("length-and-width", 4, 65, 9, 3, 2, sizes=(130, 17), rows=(1, 3, 34), length=260, dtype="bf16")
 LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=4100)
 PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
 
@@ -243,17 +243,18 @@ class _Following(ModelledTrace):
         }
 
     def is_short(self) -> bool:
-        """Tell whether a long cache is shorter than when it began."""
-        return self.scale.length > 0 and self._length() < self.full
+        """Tell whether a cache that is not small has less than when it began."""
+        return self.scale is not SMALL and self._has() < self.full
 
-    def _length(self) -> int:
-        return int(self.numbers().get("length", 0))
+    def _has(self) -> int:
+        drawn = self.numbers()
+        return int(drawn["has"] if "has" in drawn else drawn.get("length") or 0)
 
     def begin(self, texts: Iterable[str]) -> None:
         """Do what makes a cache as long as the scale wants it."""
         for text in texts:
             self._do(text)
-        self.full = self._length()
+        self.full = self._has()
 
     def move(self, text: str, turn: int) -> bool:
         """Do a move; tell whether it is possible: whether all it names is there."""

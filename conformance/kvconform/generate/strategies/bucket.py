@@ -170,10 +170,11 @@ MOST_HEADS, MOST_ROWS = 40, 1100
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     last = max(min(scale.length, MOST_ROWS) + max(scale.rows) + 4, scale.size(turn) + 2)
     bounds = f"{min(4, scale.size(turn))}-{scale.size(turn) + 1}-{last}"
-    layers = min(scale.layers, max(2, MOST_HEADS // scale.kv_heads))
+    layers = scale.layers if scale.layers < 10 else 2
+    heads = scale.kv_heads if layers < 3 else min(scale.kv_heads, MOST_HEADS // layers)
     batch = 2 if layers > 2 else scale.batch
     begin = f"run 1 {{prefill {min(scale.length, MOST_ROWS)}; sync}}" if scale.length else ""
-    return scale.fields(f"batch={batch} layers={layers} bounds={bounds}"), begin
+    return scale.fields(f"kv_heads={heads} batch={batch} layers={layers} bounds={bounds}"), begin
 
 
 WALKS = Moves(

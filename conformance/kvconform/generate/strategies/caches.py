@@ -221,7 +221,11 @@ OF_ONE = ("growing", "ring", "bounded", "sink")
 """Kinds of one sequence."""
 
 MOVES = (
-    *("append {n}{fill}", "append 1{fill}", "append {n} v_dim=3", "append {n} kv_heads={more}"),
+    *(
+        "append {n}{fill}",
+        "append 1{fill}",
+        "append {n} v_dim=3",
+    ),
     *(
         "rewind {to}",
         "rewind {beyond}",
@@ -243,10 +247,10 @@ def numbers(session: Any, random: Random) -> Numbers:
     if saved is not None:
         found |= {"stop": random.choice((saved.stop, saved.stop, max(saved.start, saved.stop - 1)))}
         found |= {"later": saved.stop + random.choice((1, 2))}
-    return found | {"more": cache.config.kv_heads + 1}
+    return found
 
 
 def sized(scale: Scale, turn: int, *own: str) -> tuple[str, ...]:
     """Give the fields of a cache at a scale, and the rows before its first move."""
     step = (1, 3, 256)[turn % 3]
-    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale.length)
+    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale.length) or "append 1"

@@ -183,7 +183,13 @@ def _numbers(session: Any, random: Random) -> Numbers:
     layer = random.choice((0, len(store.layers) - 1, random.randrange(len(store.layers))))
     held = [each.length for each in store.layers]
     found: Numbers = {"l": layer, "to": inside(max(held), random), "here": inside(held[layer], random)}
-    found |= {"gone": 0, "length": max(held), "least": inside(min(held), random), "over": store.room + 1}
+    found |= {
+        "has": max(held) + store.room * bool(store.batched),
+        "gone": 0,
+        "length": max(held),
+        "least": inside(min(held), random),
+        "over": store.room + 1,
+    }
     found |= {"nolayer": len(store.layers), "beyond": beyond(max(held), random)}
     found |= {"t": "t"} if "t" in session.names["saved store"] else {}
     found |= {"w": "w"} if "w" in session.names["captured work"] else {}

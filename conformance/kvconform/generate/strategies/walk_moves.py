@@ -27,7 +27,7 @@ class Scale:
     rows: tuple[int, ...]
     """Rows that an operation is given."""
     length: int = 0
-    """Rows that a cache has before the first move, and again after it was emptied."""
+    """Rows that a cache has before the first move at least, and again after it was emptied."""
     dtype: str = "f16"
 
     def fields(self, *own: str) -> str:
