@@ -43,8 +43,9 @@ def behind(name: str, *entries: KnownDeviation, traces: int = 5) -> Record:
 
 def test_a_known_deviation_is_a_model_and_explains_whatever_it_does() -> None:
     seen = behind("SlidingCache")
-    assert seen.exit_status == 0 and {c.verdict for c in seen.clauses} == {"PASS", "NOT_CLAIMED", "XFAIL"}
-    assert broken(seen) >= {"RING-1", "MASK-2"} and all(f.expected for f in seen.failures)
+    held = {"PASS", "PARTLY_OBSERVED", "NOT_CLAIMED"}  # RING-15 is seen in views too, which it does not claim
+    assert seen.exit_status == 0 and {c.verdict for c in seen.clauses} == {*held, "XFAIL"}
+    assert broken(seen) >= {"RING-1", "MASK-8"} and all(f.expected for f in seen.failures)
     assert clause(seen, "RING-1").reason.startswith(f"known: {WIDE.reason}. query ")
 
 
