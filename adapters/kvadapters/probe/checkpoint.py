@@ -23,6 +23,8 @@ LARGEST = 100_000_000
 """Bytes of a checkpoint in f32."""
 OUTPUTS = ("weights", "tokens")
 """What the output is for: to read weights off logits, or to judge an engine that returns tokens alone."""
+LONGEST = 2048
+"""Tokens of a text: the network weighs each against each, in every head."""
 FORMATS = ("safetensors", "gguf")
 DTYPES = tuple(safetensors.DTYPES)
 
@@ -123,6 +125,8 @@ class Probe:
         wrong = [t for t in tokens if not 0 <= t < self.layout.ids]
         if wrong or not tokens:
             raise BadInput(f"tokens are content ids, 0 to {self.layout.ids - 1}, at least one; given {wrong[:5]}")
+        if len(tokens) > LONGEST:
+            raise BadInput(f"a text of {len(tokens)} tokens; at most {LONGEST} are read")
         return list(tokens)
 
 

@@ -170,6 +170,7 @@ def test_too_few_logprobs_are_said_and_accuse_nobody(probes: dict[str, Probe]) -
     [
         ([1, 999], np.zeros((2, 4000)), "tokens are content ids"),
         ([], np.zeros((0, 4000)), "tokens are content ids"),
+        ([1] * 2049, np.zeros((1, 4000)), "at most 2048"),
         ([1, 2], np.zeros((3, 4000)), "3 answers for 3 queries"),
         ([1, 2], np.zeros((2, 100)), "shape"),
         ([1, 2], np.full((2, 4000), np.nan), "not finite"),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.layout import HEAD_DIM, Block
 from kvadapters.probe.network import Float64
 from kvadapters.probe.reader import answers as forms
-from kvadapters.probe.reader import common
+from kvadapters.probe.reader import common, prints, sets
 from kvadapters.probe.reader.counts import Counts, counted
 from kvadapters.probe.reader.distances import Distances
 from kvadapters.probe.reader.expected import ExpectedLayer, expected
@@ -87,26 +86,28 @@ class _OneLayer:
     def read(self, low: Float64, high: Float64, query: int) -> Reading:
         """Read one query from the bounds of its hidden state, [used]."""
         blank = Reading(self.number, self.probe.layout.layers[self.number], query)
+        visible = self.expected.sees[query]
+        likely = np.bincount(np.asarray(self.tokens)[visible], minlength=self.probe.layout.ids)
         low, high, coarse = self._widened(low, high, query)
         less, more = np.maximum(low[self.block.seen], 0) / self.gains, high[self.block.seen] / self.gains
         share = self._sum(low, high, less)
         if not np.isfinite(share) or share <= 0:
             return replace(blank, untold=("the sum of the weights is not among the answers",))
         less, more = less / share, more / share
-        spread_of_sum = self.precision.relative + coarse / max(share, coarse)
-        spread = spread_of_sum + self.drift + self.drift[less > 0].max(initial=0)
-        counts = counted(
-            less / (1 + spread),
-            more / (1 - np.minimum(spread, 0.9)),
-            self._likely(query),
-            2 * len(self.tokens) + 64,
-        )
-        blank = replace(blank, share=float(share), share_error=spread_of_sum)
+        of_sum = self.precision.relative + coarse / max(share, coarse)
+        spread = of_sum + self.drift + self.drift[less > 0].max(initial=0)
+        bounds = less / (1 + spread), more / (1 - np.minimum(spread, 0.9))
+        counts = counted(*bounds, likely, 2 * len(self.tokens) + 64)
+        blank = replace(blank, share=float(share), share_error=of_sum)
         if counts is None:
             return self._unequal(blank, (less + more) / 2)
-        total = counts.total if counts.told else None
-        reading = replace(blank, seen=total, rows=tuple(self._rows(counts, (less + more) / 2)))
-        reading = replace(reading, findings=tuple(self._sets(query, counts)), untold=tuple(self._vague(counts)))
+        reading = replace(
+            blank,
+            seen=counts.total if counts.told else None,
+            rows=tuple(self._rows(counts, (less + more) / 2)),
+            findings=tuple(sets.compared(counts, likely, visible, query, self.where)),
+            untold=tuple(sets.vague(counts, self.tokens)),
+        )
         for part in (self._share, self._distances, self._prints):
             reading = part(reading, low, high)
         return reading
@@ -128,11 +129,6 @@ class _OneLayer:
             high[part] += more
         return low, high, float(heads.mean(0)[-1])
 
-    def _likely(self, query: int) -> NDArray[np.int64]:
-        """Count what a query must see, by id."""
-        visible = np.asarray(self.tokens)[self.expected.sees[query]]
-        return np.bincount(visible, minlength=self.probe.layout.ids)
-
     def _unequal(self, blank: Reading, weights: Float64) -> Reading:
         largest = ", ".join(f"t{t} {weights[t]:.3g}" for t in np.argsort(-weights)[:6] if weights[t] > 0)
         words = f"no number of rows gives these weights, where all rows weigh the same: {largest}"
@@ -142,42 +138,6 @@ class _OneLayer:
         for token in np.flatnonzero(counts.low):
             positions = tuple(self.where.get(int(token), ()))
             yield Row(int(token), int(counts.low[token]), positions, float(weights[token]))
-
-    def _sets(self, query: int, counts: Counts) -> Iterator[Finding]:
-        """Compare what was seen with what must be."""
-        likely, visible = self._likely(query), self.expected.sees[query]
-        extra, missing = counts.low - likely, likely - counts.high
-        for sort, amount, wanted in (("extra", extra, False), ("missing", missing, True)):
-            wrong = [(int(t), int(amount[t])) for t in np.flatnonzero(amount > 0)]
-            rows = [(t, n, [p for p in self.where.get(t, ()) if visible[p] == wanted]) for t, n in wrong]
-            if rows:
-                total = sum(n for _, n, _ in rows)
-                about = tuple(sorted(p for _, n, places in rows if len(places) == n for p in places))
-                what = ", ".join(self._named(t, n, places, query) for t, n, places in rows[:8])
-                more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
-                counted = f"{total} row{'s' * (total > 1)}"
-                verb = f"sees {counted} too many" if sort == "extra" else f"does not see {counted}"
-                yield Finding(sort, about, f"{verb}: {what}{more}")
-
-    def _named(self, token: int, count: int, places: list[int], query: int) -> str:
-        """Name rows of an id, as far as the text tells which they are."""
-        if not self.where.get(token):
-            return f"t{token}, which this text does not have"
-        if not places:
-            return f"t{token} {count} times more than it is there"
-        if len(places) == count:
-            return ", ".join(f"row {p} (t{token}, {_back(query - p)})" for p in places)
-        return f"{count} of rows {', '.join(map(str, places))} (t{token})"
-
-    def _vague(self, counts: Counts) -> Iterator[str]:
-        if not counts.told:
-            yield "how many rows of some ids were seen: the bounds allow several counts"
-        most = Counter(self.tokens)
-        if any(t % counts.total == 0 for t in counts.others) and counts.told:
-            factors = (t // counts.total for t in counts.others if t % counts.total == 0)
-            rows = np.flatnonzero(counts.low)
-            if any(all(most[int(t)] >= f * counts.low[t] for t in rows) for f in factors):
-                yield "counts of repeated ids, but for a common factor"
 
     def _share(self, reading: Reading, low: Float64, high: Float64) -> Reading:
         """Compare what the weights sum to, where a sink takes its share."""
@@ -198,50 +158,10 @@ class _OneLayer:
         return Distances(self.precision, self.expected, *bounds).add(reading)
 
     def _prints(self, reading: Reading, low: Float64, high: Float64) -> Reading:
-        """Compare the fingerprint with that of the rows that were seen."""
         if not self.number:
             return reading
         if not self.sure:
-            return _cannot(reading, "fingerprints, as a layer below is wrong already")
-        if self.precision.step:
-            return _cannot(reading, "fingerprints of rows whose form has a step")
-        if reading.seen is None:
-            return _cannot(reading, "fingerprints, as it is not known of which rows they are")
-        places = [row.positions for row in reading.rows]
-        if any(len(p) != row.count for p, row in zip(places, reading.rows, strict=True)) or not places:
-            mean = self._if_all_is_right(reading)
-        else:
-            mean = self.expected.rows[[p for positions in places for p in positions]].mean(0)
-        if mean is None:
-            return _cannot(reading, "fingerprints of rows that cannot be told apart, or that are not of this text")
-        part = self.block.prints
+            return replace(reading, untold=(*reading.untold, "fingerprints, as a layer below is wrong already"))
         share = (low[self.block.sums[0]] + high[self.block.sums[0]]) / 2 / self.probe.layout.ballast
-        right = mean[self.probe.layout.ids + 1 :] / mean[self.probe.layout.ids]
-        outside = np.maximum(low[part] / share - right, right - high[part] / share)
-        if not np.isfinite(low[part]).all():
-            return _cannot(reading, "fingerprints: not all of them are among the answers")
-        bound = self.precision.fingerprint(self.number)
-        middle = float(np.abs((low[part] + high[part]) / 2 / share - right).max())
-        reading = replace(reading, fingerprint=middle)
-        if outside.max() <= bound:
-            return reading
-        words = (
-            "sees a row that was computed in another context: "
-            f"its fingerprint is {middle:.2g} off, and rounding explains {bound:.1g}"
-        )
-        return replace(reading, findings=(*reading.findings, Finding("context", (), words)))
-
-    def _if_all_is_right(self, reading: Reading) -> Float64 | None:
-        """Give the mean of the rows that must be seen, if nothing says that others were."""
-        if any(f.sort in ("extra", "missing") for f in reading.findings):
-            return None
-        mean: Float64 = self.expected.rows[self.expected.sees[reading.query]].mean(0)
-        return mean
-
-
-def _cannot(reading: Reading, text: str) -> Reading:
-    return replace(reading, untold=(*reading.untold, text))
-
-
-def _back(distance: int) -> str:
-    return f"{distance} back" if distance > 0 else f"{-distance} ahead" if distance else "its own"
+        bounds = low[self.block.prints] / share, high[self.block.prints] / share
+        return prints.add(reading, self.expected, self.precision, *bounds)

@@ -1,0 +1,55 @@
+"""Whether the rows that a query saw were computed in this context: their fingerprints, beside those that they must
+have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kvadapters.probe.network import Float64
+from kvadapters.probe.reader.expected import ExpectedLayer
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.reading import Finding, Reading
+
+
+def add(reading: Reading, layer: ExpectedLayer, precision: Precision, low: Float64, high: Float64) -> Reading:
+    """Add what the fingerprint shows, given its bounds as a mean over the rows that were seen, [prints]."""
+    mean = _mean(reading, layer)
+    if why := _untold(precision, low, mean, reading):
+        return replace(reading, untold=(*reading.untold, f"fingerprints{why}"))
+    assert mean is not None
+    ids = len(mean) - len(low) - 1
+    right, bound = mean[ids + 1 :] / mean[ids], precision.fingerprint(reading.layer)
+    off = float(np.abs((low + high) / 2 - right).max())
+    reading = replace(reading, fingerprint=off)
+    if np.maximum(low - right, right - high).max() <= bound:
+        return reading
+    words = (
+        "sees a row that was computed in another context: "
+        f"its fingerprint is {off:.2g} off, and rounding explains {bound:.1g}"
+    )
+    return replace(reading, findings=(*reading.findings, Finding("context", (), words)))
+
+
+def _untold(precision: Precision, low: Float64, mean: Float64 | None, reading: Reading) -> str:
+    """Say why a fingerprint cannot be told; nothing if it can."""
+    if precision.step:
+        return " of rows whose form has a step"
+    if reading.seen is None:
+        return ", as it is not known of which rows they are"
+    if mean is None:
+        return " of rows that cannot be told apart, or that are not of this text"
+    return "" if np.isfinite(low).all() else ": not all of them are among the answers"
+
+
+def _mean(reading: Reading, layer: ExpectedLayer) -> Float64 | None:
+    """Give the mean of the rows that were seen, [ids + 1 + prints]; None if it is not known which they are."""
+    if reading.rows and all(len(row.positions) == row.count for row in reading.rows):
+        at = [position for row in reading.rows for position in row.positions]
+    elif any(finding.sort in ("extra", "missing") for finding in reading.findings):
+        return None
+    else:  # ids are repeated, and as often as they must be
+        at = list(np.flatnonzero(layer.sees[reading.query]))
+    mean: Float64 = layer.rows[at].mean(0)
+    return mean
