@@ -18,6 +18,7 @@ TEXTS = {
     "TUTORIAL.md": ("tutorial", "Tutorial"),
     "ENGINE.md": ("engine", "Judge a released engine"),
     "COMMANDS.md": ("commands", "Commands"),
+    "PROBE.md": ("probe", "Read an engine's attention"),
     "HOW-IT-WORKS.md": ("how-it-works", "How it works"),
     "spec/kvspec/appendices/anomalies.md": ("anomalies", "Anomalies"),
     "spec/kvspec/appendices/prove.md": ("prove", "Prove"),

@@ -102,7 +102,11 @@ def test_the_command_asks_an_engine_of_ones_own(
     assert "0 wrong" in capsys.readouterr().out
     assert cli.main(["ask", f"{__name__}:too_wide", str(tmp_path)]) == 1
     assert "sees 1 row too many" in capsys.readouterr().out
-    for name, words in (("vlm", "unknown engine 'vlm'"), ("no:thing", "cannot be imported")):
+    for name, words in (
+        ("vlm", "unknown engine 'vlm'"),
+        ("no:thing", "cannot be imported"),
+        ("os:getcwd", "cannot load"),
+    ):
         assert cli.main(["ask", name, str(tmp_path)]) == 2
         assert words in capsys.readouterr().err
     assert cli.main(["ask", "transformers", str(tmp_path / "nothing")]) == 2

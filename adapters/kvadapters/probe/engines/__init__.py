@@ -31,7 +31,11 @@ def loaded(name: str, folder: str, dtype: str) -> Model:
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     except (ImportError, AttributeError) as e:
         raise BadInput(f"{name}: cannot be imported ({e})") from None
-    model = load(folder, dtype)
+    try:
+        model = load(folder, dtype)
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        said = " ".join(f"{type(e).__name__}: {e}".split())[:300]
+        raise BadInput(f"{name} cannot load {folder} in {dtype} ({said})") from None
     if not isinstance(model, Model):
         raise BadInput(f"{name} gives a {type(model).__name__}; it must give what from_model makes")
     return model
