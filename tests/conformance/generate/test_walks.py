@@ -56,7 +56,7 @@ def _name(text: str) -> str:
     return text.split(": ")[-1].split()[0].partition("{")[0]
 
 
-@pytest.mark.parametrize("kind", one_in(4, KINDS))
+@pytest.mark.parametrize("kind", one_in(9, KINDS))
 def test_each_operation_follows_each_other_one(kind: str) -> None:
     for chapters in (alone(kind), ALL):
         met = {pair for trace in walked(kind, chapters) for pair in pairwise(names(trace))}

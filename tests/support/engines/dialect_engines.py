@@ -195,6 +195,9 @@ class MasksAfter(WindowCache):
         return (column <= query) & (column > query - self.window)
 
 
+ROWS = 2048
+
+
 class Buffer:
     """Grows in a buffer of fixed length, at positions that its caller says; its kernel makes the causal mask."""
 
@@ -208,7 +211,7 @@ class Buffer:
     def update(self, keys: Any, values: Any, at: int) -> tuple[Any, Any]:
         at, n = self.place(at), keys.shape[2]
         if not self.rows:
-            self.rows = [np.zeros((*a.shape[:2], 2048, a.shape[3]), a.dtype) for a in (keys, values)]
+            self.rows = [np.zeros((*a.shape[:2], ROWS, a.shape[3]), a.dtype) for a in (keys, values)]
         pairs = zip(self.rows, (keys, values), strict=True)
         same = all(a.dtype == b.dtype and a.shape[:2] == b.shape[:2] for a, b in pairs)
         if not same or values.shape[2] != n or keys.shape[3] != self.rows[0].shape[3]:
@@ -306,6 +309,7 @@ def buffered(cache: type[Buffer]) -> Any:
         mask=lambda c, n: "causal",
         also=("batch", "rewind"),
         dialect={"growing.positions": "caller", "growing.shape": "first append", "mask.owner": "kernel"},
+        said={"limits": {"rows": ROWS}},
     )
 
 
