@@ -55,7 +55,7 @@ def test_ids_are_unique_and_name_no_path() -> None:
     assert [check.id for check in suite().values()] == list(suite())
     for check in suite().values():
         assert re.fullmatch(
-            r"honesty|system/explore|[a-z]+/(example|moved|dialect|geometry|cover|law|explore|large)/[\w.,<=/-]+",
+            r"honesty|system/explore|[a-z]+/(example|moved|dialect|geometry|walk|cover|law|explore|large)/[\w.,<=/-]+",
             check.id,
         )
         assert check.id.partition("/")[0] == check.chapter
