@@ -96,10 +96,17 @@ class TrialResult:
         """Clauses that the differing step exercised and that govern what differed, else all it exercised."""
         cites = self.steps[-1][0].cites if self.failed else ()
         fields = {d.field for d in self.differences}
+        if fields == {"failed"} and (taken := self._taken_in_a_run()):
+            return (taken,)
         fields |= {"history"} if "sees" in fields else set()  # wrong rows, or a wrong mask
         wider = SIGHT if fields & SIGHT else set()
         governing = _governing(cites, fields) or _governing(cites, wider) or self._about(fields)
         return governing or self._of_operation(cites, fields) or cites
+
+    def _taken_in_a_run(self) -> str:
+        """The clause that refuses the first operation of a run that ended otherwise; empty if none does."""
+        want, got = (set(step.values.get("failed") or ()) for step in self.steps[-1])
+        return self.steps[-1][0].missed.get(min(want ^ got, default=-1), "")
 
     def _of_operation(self, cites: tuple[str, ...], fields: set[str]) -> tuple[str, ...]:
         """The clauses on an operation that went wrong: not those on what is seen in passing."""

@@ -67,7 +67,7 @@ class Session(SessionState):
         """Perform the operations of a run and give the step of the last, which alone is observed. After each of the
         others the caller's arrays are overwritten."""
         assert inputs.each is not None
-        observe, failed, cites = self.observe, list[int](), dict[str, None]()
+        observe, missed, cites = self.observe, dict[int, str](), dict[str, None]()
         each = each_of(op)
         self.observe, self.unseen = frozenset(), True
         try:
@@ -75,14 +75,14 @@ class Session(SessionState):
                 step = self.do(part, inputs.each.make(part))
                 self._take_back(cache_of(part))
                 if self._missed(step, number):
-                    failed.append(number)
+                    missed[number] = step.clause
                 cites.update(dict.fromkeys(step.cites))
                 inputs.each.done(part, step.result)
         finally:
             self.observe, self.unseen = observe, False
         step = self.do(each[-1], inputs.each.make(each[-1]))
         inputs.each.done(each[-1], step.result)
-        step.values["failed"] = failed
+        step.values["failed"], step.missed = [*missed], missed
         step.cites = tuple(cites | dict.fromkeys(step.cites))
         return step
 

@@ -72,3 +72,5 @@ class Step(Struct):
     values: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array | None] = field(default_factory=dict)
     cites: tuple[str, ...] = ()
+    missed: dict[int, str] = field(default_factory=dict)
+    """The clauses that refused the operations of a run which were not done, by their numbers."""

@@ -47,3 +47,23 @@ def test_what_a_cache_held_when_it_was_opened_is_unknown_after_a_run_that_opens_
     seen = trial.run(trace, session, about, "visible")
     assert seen.steps[0][1].values["held"] > 0
     assert not seen.failed, [d.message for d in seen.differences]
+
+
+class TakesAnyRewind(Growing):
+    """Goes to 0 where a rewind is refused."""
+
+    def rewind(self, k: int) -> None:
+        super().rewind(min(k, self.offset))
+
+
+class Taking(Reference):
+    """Growing caches that refuse no rewind."""
+
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": TakesAnyRewind}
+
+
+@pytest.mark.parametrize("level", ["visible", "storage"])
+def test_what_is_taken_in_a_run_though_it_is_refused_blames_the_clause_that_refuses_it(level: str) -> None:
+    trace, about = from_sentence("growing: run 2 {rewind 1; append 1}"), description(Taking().describe())
+    seen = trial.on(trace, lambda observe: Session(Taking(), observe), about, level)
+    assert seen.blamed == ("GROW-7",), seen.differences
