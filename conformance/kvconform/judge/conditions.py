@@ -20,6 +20,9 @@ BITS = frozenset((*(opened(kind).bits for kind in KINDS), "COPY-11")) - {""}
 OTHERS = frozenset(("BATCH-12", "PAGE-18", "COPY-9"))
 """Clauses that say what an operation leaves as it was: other sequences, other slots."""
 
+HOW_MANY = frozenset(("COPY-7",))
+"""Clauses that say how many rows are written: too many are written over other slots."""
+
 ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
 """Observables that are rows, or show them."""
 
@@ -57,7 +60,7 @@ def _of_others(steps: Steps, differences: Sequence[Difference], book: SerialBook
     """What differs elsewhere only is the fault of no clause on what the operation does; and the other way round."""
     elsewhere = {other for d in differences if d.name for other in _places(d.name, steps)}
     alone = len(elsewhere) == 1
-    return lambda clause: alone and (clause in OTHERS) != elsewhere.copy().pop()
+    return lambda clause: alone and clause not in HOW_MANY and (clause in OTHERS) != (elsewhere == {True})
 
 
 def _places(name: str, steps: Steps) -> Iterator[bool]:

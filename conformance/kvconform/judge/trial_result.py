@@ -12,7 +12,7 @@ from kvconform.judge.conditions import ROWS
 from kvconform.judge.ledger import Spent
 from kvconform.judge.storage import Difference
 from kvspec.contract import Lengths
-from kvspec.operations.table import OPERATIONS, Operation, chapters_of, takes_rows
+from kvspec.operations.table import OPERATIONS, RUN, Operation, chapters_of, each_of, takes_rows
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
 from kvspec.rows import SerialBook
@@ -128,6 +128,8 @@ class TrialResult:
                 return "claimed, not there"
             return "taken though refused" if got.result == "ok" else "refused though owed"
         fields = {d.field for d in self.differences}
+        if fields == {"failed"}:
+            return "taken though refused" if self._taken_in_a_run() else "refused though owed"
         if fields == {"can"}:
             return "wrong answer"
         if want.result == "refused":
@@ -181,12 +183,12 @@ class TrialResult:
         """Clauses that an operation exercised which was done, and not refused, after rows were taken."""
         agreed = len(self.steps) - self.failed
         done = self._done(agreed)
-        return {c for _, (want, _) in dropwhile(lambda pair: not takes_rows(pair[0]), done) for c in want.cites}
+        return {c for _, (want, _) in dropwhile(lambda pair: not _took(*pair), done) for c in want.cites}
 
     @property
     def took_rows(self) -> bool:
         """Whether an operation took rows, be it wrongly: what a cache shows of them may be what differs."""
-        return any(takes_rows(op) for op, _ in self._done(len(self.steps)))
+        return any(_took(*each) for each in self._done(len(self.steps)))
 
     def _done(self, judged: int) -> list[tuple[Operation, tuple[Step, Step]]]:
         """The operations that were done: of the first `judged` steps, and of those behind a known deviation."""
@@ -215,3 +217,11 @@ def _unseen(want: Step) -> tuple[str, ...]:
     if shown or getattr(want, "sees", None) is not None:
         return ()
     return tuple(c for c in want.cites if c in index() and ROWS & set(index()[c].seen_in))
+
+
+def _took(op: Operation, step: tuple[Step, Step]) -> bool:
+    """Tell whether an operation that was done took rows; of a run, whether one of its operations did."""
+    if op["op"] != RUN.name:
+        return takes_rows(op)
+    missed = set(step[1].values.get("failed") or ())
+    return any(takes_rows(part) and number not in missed for number, part in enumerate(each_of(op)))

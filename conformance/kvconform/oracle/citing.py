@@ -76,7 +76,7 @@ class CitingSession(Session):
         step, without = super().do(op, inputs), self._earlier.not_exercised(op, name)
         if step.result == "ok":
             self._note_edges(op, name)
-            self._earlier.note(op, name, before, self.caches[name].config.window is not None)
+            self._earlier.note(op, name, before, self.configs[name].window is not None)
             if op["op"] in TAKES_QUERIES:
                 self._attended.add(name)
                 cite(*(["ATTN-46"] if name in self._edged else []))
