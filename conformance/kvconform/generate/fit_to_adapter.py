@@ -320,4 +320,4 @@ def lacked(trace: Trace, adapter: Description) -> list[str]:
 def _words(each: list[Any]) -> str:
     """The fewest of several names, in words."""
     fewest = min(each, key=len)
-    return ", ".join(sorted(fewest) if isinstance(fewest, set) else dict.fromkeys(fewest))
+    return ", ".join(sorted(fewest) if isinstance(fewest, set | frozenset) else dict.fromkeys(fewest))
