@@ -11,6 +11,10 @@ FLOAT = 4
 """Bytes of an element of a query or of an output."""
 
 
+SCRATCH = 2
+"""Arrays of results between the two launches of attention, as for other caches."""
+
+
 def decode(case: Case) -> Cost:
     """Decode: a graph of one row, after installing handles if needed."""
     installed = bool(argument(case.op, "refresh")) or _other_bound(case)
@@ -44,12 +48,12 @@ def _step(case: Case, n: int, installed: bool) -> Cost:
 def _asking(case: Case, n: int, rows: int = 0, places: int = 0) -> Counts:
     """Bound input rows, n queries and their output, and scratch space."""
     if case.resident:
-        return {"allocations": 1 if argument(case.op, "into") else 2}
+        return {"allocations": SCRATCH if argument(case.op, "into") else SCRATCH + 1}
     queries, output = (n * _heads(case) * dim * FLOAT for dim in (case.config.k_dim, case.config.v_dim))
     return {
         "host_to_device": rows + queries + (places + 1) * PADDING,
         "device_to_host": output,
-        "allocations": places + 3,
+        "allocations": places + 2 + SCRATCH,
         "synchronisations": places + 2,
     }
 
