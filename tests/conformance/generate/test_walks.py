@@ -161,7 +161,7 @@ def rewind_of_a_long_cache_takes_anything(self: Any, do: Any, to: int) -> None:
 
 
 PLANTED: dict[str, tuple[str, str, Callable[..., Any]]] = {
-    **{f"{kind}: the 17th free": (kind, "free", free_17_does_nothing) for kind in ("growing", "ring", "sink")},
+    **{f"{kind}: the 17th free": (kind, "free", free_17_does_nothing) for kind in ("growing", "ring")},
     **{f"{kind}: keys of zeros": (kind, "append", zero_keys_swap) for kind in ("sink", "bounded", "ring")},
     "sink: 33 rows of 4 heads": ("sink", "append", long_append_of_heads_repeats),
     "growing: 33 rows of 4 heads": ("growing", "append", long_append_of_heads_repeats),
