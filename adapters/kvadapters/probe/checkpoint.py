@@ -15,6 +15,8 @@ from kvadapters.probe.formats import gguf, llama_cpp, safetensors, tokenizer
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
+from kvspec import strict_json
+from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 
 RECIPE = 1
@@ -55,10 +57,11 @@ class Probe:
     def load(cls, folder: str | Path) -> Probe:
         """Find the probe whose checkpoint is in a folder. Raises BadInput."""
         path = Path(folder) / "probe.json"
+        data = read_bytes(path, "a probe's record")
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
+            said = strict_json.loads(data)
             recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])
-        except (OSError, ValueError, KeyError, TypeError) as e:
+        except (ValueError, KeyError, TypeError, RecursionError) as e:
             raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None
         if recipe != RECIPE or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{path}: made by another version of kvconform (recipe {recipe}, here {RECIPE})")

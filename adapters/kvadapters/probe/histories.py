@@ -1,5 +1,6 @@
-"""What is done with an engine's cache while a text is asked: appends of many sizes, rewinds, copies, from short to
-long. Sizes lie around the end of a window or a chunk, where engines change what they do."""
+"""Histories of an engine's cache: appends of many sizes, rewinds and copies, the shortest first.
+
+Sizes lie around the end of a window or a chunk, where engines change what they do."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from kvadapters.probe.views import View
 
 @dataclass(frozen=True)
 class Step:
-    """One operation: `append` so many tokens, `rewind` by so many, or `copy`: so many are appended to a copy, which
-    is then dropped."""
+    """One operation of a history: `append` tokens, `rewind` by as many, or `copy`, which appends them to a copy and
+    then drops the copy."""
 
     what: str
     tokens: int
@@ -25,7 +26,7 @@ History = tuple[Step, ...]
 
 
 def histories(layers: Sequence[View], most: int, abilities: frozenset[str]) -> list[History]:
-    """Give histories of at most so many tokens, the shortest first; `abilities` are those of rewind and copy."""
+    """Give histories of at most `most` tokens, the shortest first. `abilities` may hold `rewind` and `copy`."""
     around = {at for view in layers if view.size for at in (view.size - 1, view.size, view.size + 1)}
     sizes = sorted({1, 5, 17, *around, *(2 * view.size + 1 for view in layers if view.size)} - {0})
     found = {h: None for h in (*_appends(sizes), *_with(sizes, abilities)) if 0 < _longest(h) <= most}

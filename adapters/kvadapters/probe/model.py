@@ -85,7 +85,7 @@ class Verdict:
 def asked(
     probe: Probe, model: Model, precision: Precision | None = None, seed: int = 0, most: int = MOST_TOKENS
 ) -> Verdict:
-    """Ask an engine in many histories of at most so many tokens, from short to long. `seed` draws the tokens."""
+    """Ask an engine in many histories, the shortest first. Each has at most `most` tokens, which `seed` draws."""
     found = histories(probe.layout.layers, min(most, probe.layout.ids), model.abilities)
     lives = [
         _Life(probe, model, precision or Precision(), seed + i).lived(history) for i, history in enumerate(found)
@@ -102,7 +102,7 @@ def asked(
 
 
 class _Life:
-    """One history of a cache. All tokens of a text differ, and those that are dropped are not used again."""
+    """One history of a cache. All tokens of a text differ; a dropped token comes again only when all were used."""
 
     def __init__(self, probe: Probe, model: Model, precision: Precision, seed: int) -> None:
         self.probe, self.model, self.precision = probe, model, precision

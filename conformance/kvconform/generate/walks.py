@@ -81,6 +81,7 @@ def moves(kind: str, chapters: frozenset[str]) -> tuple[Move, ...]:
     return tuple(Move(text, not _looks(text)) for text in texts if _needs(text) <= chapters)
 
 
+@cache
 def given_by() -> dict[str, Moves]:
     """Give the moves of each chapter that has some."""
     return objects(strategies.__name__, "WALKS")
@@ -121,7 +122,7 @@ class Walks:
         return self._small() if self.scale is SMALL else self.each_move(2 if self.few else AT_ONE_SCALE)
 
     def _small(self) -> Iterator[Trace]:
-        """Then give some in which several moves are done at once, while nobody looks."""
+        """Give walks until each pair of moves was met, then some that do several moves without a look."""
         yield from self.each_pair(1 if self.few else MOST)
         yield from (self._walk(turn, TOGETHER) for turn in range(1 if self.few else UNSEEN))
 
@@ -218,11 +219,6 @@ class _Following(ModelledTrace):
         self.start, self.scale, self.random, self.fills = start, scale, random, fills
         self.groups, self.full = list[list[Operation]](), 0
 
-    @property
-    def model(self) -> Any:
-        """The list model of the cache."""
-        return self.session.caches["A"]
-
     def numbers(self, turn: int = 0) -> Numbers:
         """Draw the numbers of a move, for the turn that it has: it is given the most rows first."""
         n, few = self.scale.rows[-1 - turn % len(self.scale.rows)], self.random.choice((1, 2, 3))
@@ -310,8 +306,8 @@ def walks_of(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
 
 @cache
 def done(kind: str, layers: int) -> frozenset[str]:
-    """Give the operations that the walks of any run do at real widths and with many heads; none where there are to
-    be many layers, and the kind has fewer in its walks."""
+    """Give the operations that the walks of any run do at real widths and with many heads. Give none if more layers
+    are wanted than the walks of the kind have."""
     each = [[*Walks(kind, frozenset(CHAPTERS), scale, few=True).all()] for scale in (LATENT, MANY)]
     fewer = {trace.config.layers or layers for trace in each[1]} - {layers, MANY.layers}
     taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in each)

@@ -30,7 +30,7 @@ MEMORY = frozenset(("capacity", "held", "plan", "fit", "bytes"))
 """Observables that are sizes of memory: where rows are wrong, these follow."""
 
 NEVER_AT_FAULT = {"past": ("MASK-2",), "future": ("MASK-4", "MASK-8")}
-"""Clauses on masks that have nothing to do with rows of the past, or of the future, that are seen besides."""
+"""Clauses on masks that no row of the past, or of the future, breaks when it is seen besides."""
 
 Steps = Sequence[tuple[Step, Step]]
 Out = Callable[[str], bool]
@@ -40,7 +40,7 @@ Out = Callable[[str], bool]
 def at_fault(
     clauses: tuple[str, ...], steps: Steps, differences: Sequence[Difference], book: SerialBook
 ) -> tuple[str, ...]:
-    """Those of the clauses that the differences of the last step can fail; all, if these are none."""
+    """Give the clauses that the differences of the last step can fail; all of them if none can."""
     left = clauses
     for about, leave_out in CONDITIONS:
         if len(left) > 1 and (about is None or about & set(left)):

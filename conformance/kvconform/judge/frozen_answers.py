@@ -14,9 +14,11 @@ from kvspec.trace import Trace, used_chapters
 from kvspec.wire.messages import NAMES
 
 
-def tell(trace: Trace, adapter: Description, level: str) -> bool:
-    """Tell whether what is frozen is all that is compared of this adapter: slot by slot, observed as the reference
-    is, with capacities that grow as its own do."""
+def suffice(trace: Trace, adapter: Description, level: str) -> bool:
+    """Tell whether all that is compared of an adapter is frozen.
+
+    It is if the adapter is judged slot by slot, is observed as the reference is, and grows as the reference does.
+    """
     if trace.frozen is None or level != "storage":
         return False
     used = used_chapters(trace)

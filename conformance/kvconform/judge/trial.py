@@ -57,7 +57,7 @@ def run(
     """
     level = level or level_of(trace, adapter)
     plain = deviating is PLAIN and trace_inputs is None and not watch and not past
-    if plain and frozen_answers.tell(trace, adapter, level):
+    if plain and frozen_answers.suffice(trace, adapter, level):
         known = _Frozen(trace, session, adapter, level, TraceInputs(trace), deviating)
         if known.agrees():
             return known.result

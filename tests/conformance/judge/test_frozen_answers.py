@@ -102,8 +102,8 @@ def test_answers_that_were_too_large_to_keep_are_asked_for_again(monkeypatch: py
 )
 def test_where_less_is_compared_the_oracle_is_asked(changed: Any) -> None:
     trace, claims = next(traces(["growing"])), changed(REFERENCE)
-    assert frozen_answers.tell(trace, REFERENCE, trial.level_of(trace, REFERENCE))
-    assert not frozen_answers.tell(trace, claims, trial.level_of(trace, claims))
+    assert frozen_answers.suffice(trace, REFERENCE, trial.level_of(trace, REFERENCE))
+    assert not frozen_answers.suffice(trace, claims, trial.level_of(trace, claims))
 
 
 def test_what_is_frozen_of_a_trace_holds_for_that_trace_alone() -> None:

@@ -1,4 +1,4 @@
-"""What many findings have in common: another view, or rows that were computed elsewhere."""
+"""Finds what many findings have in common: another view, or rows that were computed elsewhere."""
 
 from __future__ import annotations
 

@@ -61,12 +61,12 @@ class Precision:
 
     @property
     def step(self) -> float:
-        """Half a step of the rows' form, in units of what a head's row holds in all; 0 if there are no steps."""
+        """Half a step of the rows' form, as a share of the sum of a head's row; 0 if there are no steps."""
         return ROWS[self.rows or self.dtype][1]
 
     def score(self, amplitude: float, fastest: float, furthest: int) -> float:
-        """Give the largest error of a distance head's score: `amplitude` is the sum of its pairs' shares, `fastest`
-        the share of the fastest pair, of which the angle of position `furthest` has an error in f32."""
+        """Give the largest error of a distance head's score. `amplitude` is the sum of the shares of its pairs.
+        `fastest` is the share of the fastest pair: in f32 its angle at position `furthest` has an error."""
         unit, step = ROWS[self.rows or self.dtype]
         rounded = SCORE_ROUNDINGS * UNITS[self.dtype] + unit + 8 * step  # queries are quantised beside such keys
         return amplitude * rounded + 2 * fastest * furthest * 2.0**-23

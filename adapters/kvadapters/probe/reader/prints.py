@@ -1,5 +1,4 @@
-"""Whether the rows that a query saw were computed in this context: their fingerprints, beside those that they must
-have."""
+"""Compares the fingerprints of the rows that a query saw with those of rows computed in this context."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def _untold(precision: Precision, low: Float64, mean: Float64 | None, reading: R
     if precision.step:
         return " of rows whose form has a step"
     if reading.seen is None:
-        return ", as it is not known of which rows they are"
+        return ", as it is not known which rows were seen"
     if mean is None:
         return " of rows that cannot be told apart, or that are not of this text"
     return "" if np.isfinite(low).all() else ": not all of them are among the answers"

@@ -214,16 +214,24 @@ EXPLORATIONS = (Exploration("batch", ("store",), explored, "store"),)
 WALKS = Moves(
     {
         ("store",): (
-            *("batch {m}", "batch 0", "scatter {s} {least}", "scatter {s} {here} layer={l}", "scatter {s} {over}"),
-            *("scatter {gone} 0", "step{fill}", "step", "step v_dim=3", "rollback {back} sequence={s}"),
-            *(
-                "rollback {far} sequence={s}",
-                "resetbatch",
-                "freebatch",
-                "capture w; replay w{fill}",
-                "replay {w}{fill}",
-            ),
-            *("attendbatch {l} heads={heads} splits=2", "captureattend g {l}; replayattend g", "replayattend {g}"),
+            "batch {m}",
+            "batch 0",
+            "scatter {s} {least}",
+            "scatter {s} {here} layer={l}",
+            "scatter {s} {over}",
+            "scatter {gone} 0",
+            "step{fill}",
+            "step",
+            "step v_dim=3",
+            "rollback {back} sequence={s}",
+            "rollback {far} sequence={s}",
+            "resetbatch",
+            "freebatch",
+            "capture w; replay w{fill}",
+            "replay {w}{fill}",
+            "attendbatch {l} heads={heads} splits=2",
+            "captureattend g {l}; replayattend g",
+            "replayattend {g}",
         )
     }
 )

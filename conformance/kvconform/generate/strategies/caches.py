@@ -221,20 +221,16 @@ OF_ONE = ("growing", "ring", "bounded", "sink")
 """Kinds of one sequence."""
 
 MOVES = (
-    *(
-        "append {n}{fill}",
-        "append 1{fill}",
-        "append {n} v_dim=3",
-    ),
-    *(
-        "rewind {to}",
-        "rewind {beyond}",
-        "free",
-        "append 1; free",
-        "view; view; ask {to}; view",
-        "ask {beyond}",
-        "scribble",
-    ),
+    "append {n}{fill}",
+    "append 1{fill}",
+    "append {n} v_dim=3",
+    "rewind {to}",
+    "rewind {beyond}",
+    "free",
+    "append 1; free",
+    "view; view; ask {to}; view",
+    "ask {beyond}",
+    "scribble",
 )
 """Moves of a walk on each of them."""
 

@@ -163,20 +163,19 @@ def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
 WALKS = Moves(
     {
         ("copy",): (
-            *(
-                "copy {n} 0{fill}",
-                "copy {n} 1{fill}",
-                "copy {n} {at} sliding=1{fill}",
-                "copy 1 {at}{fill}",
-                "copy {n} {over}",
-            ),
-            *(
-                "copy {n} 0 v_dim=3",
-                "copy {n} 0 dtype=f32 fill=edges",
-                "copy 1 {at} rows=3{fill}",
-                "copy 2 {at} rows=1",
-            ),
-            *("copy {more} {at} sliding=1", "alias 1 {at} {source}", "alias 2 0 {source}", "scribble"),
+            "copy {n} 0{fill}",
+            "copy {n} 1{fill}",
+            "copy {n} {at} sliding=1{fill}",
+            "copy 1 {at}{fill}",
+            "copy {n} {over}",
+            "copy {n} 0 v_dim=3",
+            "copy {n} 0 dtype=f32 fill=edges",
+            "copy 1 {at} rows=3{fill}",
+            "copy 2 {at} rows=1",
+            "copy {more} {at} sliding=1",
+            "alias 1 {at} {source}",
+            "alias 2 0 {source}",
+            "scribble",
         ),
     },
     _numbers,

@@ -301,20 +301,22 @@ def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
 WALKS = Moves(
     {
         ("page",): (
-            *(
-                "admit",
-                "append {n} sequence={s}{fill}",
-                "append 1 sequence={s}{fill}",
-                "append {n} sequence={s} v_dim=3",
-            ),
-            *(
-                "append 1 sequence={gone}",
-                "fork {s} {to}",
-                "fork {s} {to}; append 1 sequence={s}",
-                "fork {s} {beyond}",
-            ),
-            *("truncate {s} {to}", "truncate {s} {beyond}", "drop {s}", "drop {gone}", "gather {table} {room}"),
-            *("gather {table} {pages}", "peek {page}", "scribble"),
+            "admit",
+            "append {n} sequence={s}{fill}",
+            "append 1 sequence={s}{fill}",
+            "append {n} sequence={s} v_dim=3",
+            "append 1 sequence={gone}",
+            "fork {s} {to}",
+            "fork {s} {to}; append 1 sequence={s}",
+            "fork {s} {beyond}",
+            "truncate {s} {to}",
+            "truncate {s} {beyond}",
+            "drop {s}",
+            "drop {gone}",
+            "gather {table} {room}",
+            "gather {table} {pages}",
+            "peek {page}",
+            "scribble",
         )
     },
     _numbers,

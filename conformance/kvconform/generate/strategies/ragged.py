@@ -15,7 +15,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvconform.generate.strategies.walk_moves import AT_ONCE, Moves, Numbers, Scale, inside
+from kvconform.generate.strategies.walk_moves import AT_ONCE, Moves, Numbers, Scale, inside, unseen
 from kvspec.geometry import PADDINGS, Config
 from kvspec.operations.table import listed
 from kvspec.session.driver import Session
@@ -252,34 +252,27 @@ def _numbers(session: Any, random: Random) -> Numbers:
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     batch = max(3, scale.batch)
     most = listed([AT_ONCE, *[1] * (batch - 1)])
-    begin = f"run {-(-scale.length // AT_ONCE)} {{feed {most}}}" if scale.length else ""
-    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), begin
+    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), unseen(scale.length, f"feed {most}")
 
 
 WALKS = Moves(
     {
         ("ragged",): (
-            *(
-                "feed {list}{fill}",
-                "feed {list}",
-                "feed {list} v_dim=3",
-                "trim {back}",
-                "trim {beyond}",
-                "filter {order}",
-            ),
-            *(
-                "filter {gone}",
-                "reorder {beams}",
-                "reorder {gone}",
-                "repeat {twice}; filter {order}",
-                "repeat 1",
-                "repeat 0",
-            ),
-            *(
-                "open B batch=2; B: feed 1,2; extend B; filter {order}",
-                "open B batch=2; B: feed 2,1; extend B",
-                "extract {gone} A",
-            ),
+            "feed {list}{fill}",
+            "feed {list}",
+            "feed {list} v_dim=3",
+            "trim {back}",
+            "trim {beyond}",
+            "filter {order}",
+            "filter {gone}",
+            "reorder {beams}",
+            "reorder {gone}",
+            "repeat {twice}; filter {order}",
+            "repeat 1",
+            "repeat 0",
+            "open B batch=2; B: feed 1,2; extend B; filter {order}",
+            "open B batch=2; B: feed 2,1; extend B",
+            "extract {gone} A",
             "scribble",
         ),
     },

@@ -144,14 +144,13 @@ EXPLORATIONS = (
 WALKS = Moves(
     {
         ("growing", "ring"): (
-            *(
-                "snapshot s",
-                "snapshot s {to}",
-                "restore s {stop}",
-                "restore s {later}",
-                "restore s {stop}; rewind {to}",
-            ),
-            *("snapshot t; split t {to} p q; merge p q s", "snapshot v; close v; restore v 1"),
+            "snapshot s",
+            "snapshot s {to}",
+            "restore s {stop}",
+            "restore s {later}",
+            "restore s {stop}; rewind {to}",
+            "snapshot t; split t {to} p q; merge p q s",
+            "snapshot v; close v; restore v 1",
         )
     }
 )

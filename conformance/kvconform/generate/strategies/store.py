@@ -212,15 +212,23 @@ def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
 WALKS = Moves(
     {
         ("store",): (
-            *("append {n}{fill}", "append 1{fill}", "append {n} layer={l}{fill}", "append {n} v_dim=3"),
-            *(
-                "append 1 layer={nolayer}",
-                "rollback {to}",
-                "rollback -1",
-                "setlength {l} {here}",
-                "setlength {l} {over}",
-            ),
-            *("save t", "load {t}", "load {t} v_dim=3", "reset", "zero", "init", "fingerprint 0", "scribble"),
+            "append {n}{fill}",
+            "append 1{fill}",
+            "append {n} layer={l}{fill}",
+            "append {n} v_dim=3",
+            "append 1 layer={nolayer}",
+            "rollback {to}",
+            "rollback -1",
+            "setlength {l} {here}",
+            "setlength {l} {over}",
+            "save t",
+            "load {t}",
+            "load {t} v_dim=3",
+            "reset",
+            "zero",
+            "init",
+            "fingerprint 0",
+            "scribble",
         )
     },
     _numbers,
