@@ -90,7 +90,7 @@ LIES: dict[str, tuple[str, str, int, str]] = {
     "CanRewindRewinds": ("GROW-8", "offset", 2, "expected 1, found 0"),
     "RaisesKeyError": ("GROW-9", "result", 1, "found error (KeyError: 'slot 7' (adapters.py:"),
     "SharedBetweenCaches": ("GROW-2", "history", 4, "expected row a"),
-    "SeesTooMuch": ("RING-1", "sees", 1, "query 1 sees a b; expected b"),
+    "SeesTooMuch": ("RING-1", "sees", 2, "query 0 sees a b; expected b"),
     "ForgetsToRewind": ("RING-7", "offset", 2, "offset: expected 0, found 1"),
     "DeclaresSnapshotWithoutIt": (
         "SNAP-5",
