@@ -57,7 +57,12 @@ ROOMS = {
     "list_model": Room("kvref.list_model", list_model._models.__wrapped__),
     "strategies": Room(
         "kvconform.generate.strategies",
-        lambda: (strategies.planned(), strategies.explorations(), strategies.traces_of("store"), walks.given_by()),
+        lambda: (
+            strategies.planned(),
+            strategies.explorations(),
+            strategies.traces_of("store"),
+            walks.given_by.__wrapped__(),
+        ),
     ),
     "laws": Room("kvconform.laws", lambda: registry.modules("kvconform.laws")),
 }
