@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,31 @@ Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+class Thin:
+    """A matrix of a probe, [n, m], in float64 and without the rows and columns that hold zeros alone: most do."""
+
+    def __init__(self, whole: Array) -> None:
+        self.size = len(whole)
+        self.rows, self.columns = (np.flatnonzero(whole.any(axis)) for axis in (1, 0))
+        self.part = np.ascontiguousarray(whole[np.ix_(self.rows, self.columns)].T, np.float64)
+
+    def of(self, x: Float64) -> Float64:
+        """Multiply each vector of x by the matrix: float64 [..., n]."""
+        out = np.zeros((*x.shape[:-1], self.size))
+        out[..., self.rows] = x[..., self.columns] @ self.part
+        return out
+
+
 @dataclass(frozen=True)
 class Latent:
     """Latent rows: values are `up` [heads * dim, rank] times the normed latent."""
 
     up: Array
+
+    @cached_property
+    def thin(self) -> Thin:
+        """The same, quick to multiply by."""
+        return Thin(self.up)
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,11 @@ class Layer:
     sink: float | None = None
     """The score of a learned sink, the same in all heads."""
     latent: Latent | None = None
+
+    @cached_property
+    def thin(self) -> tuple[Thin, Thin, Thin, Thin]:
+        """The matrices of queries, keys, values and what attention gives, quick to multiply by."""
+        return Thin(self.query), Thin(self.key), Thin(self.value), Thin(self.out)
 
 
 @dataclass(frozen=True)
@@ -100,7 +126,7 @@ class Network:
         """Give the scores of a query and a key of the same hidden state, [hidden], at distances."""
         layer = self.layers[number]
         h, n = self._normed(x[None]), len(distances)
-        asked, kept = ((h @ part.T).repeat(n, axis=0) for part in (layer.query, layer.key))
+        asked, kept = (part.of(h).repeat(n, axis=0) for part in layer.thin[:2])
         query = self._turned(layer, asked, layer.gains and layer.gains[0], distances)[:, head]
         key = self._turned(layer, kept, layer.gains and layer.gains[1], 0 * distances)[:, 0]
         scores: Float64 = (query * key).sum(-1) * layer.scale
@@ -108,20 +134,22 @@ class Network:
 
     def _attention(self, layer: Layer, x: Float64, sees: Mask, at: NDArray[np.integer]) -> Float64:
         h, n = self._normed(x), len(x)
-        query = self._turned(layer, h @ layer.query.T, layer.gains and layer.gains[0], at)
-        key = self._turned(layer, h @ layer.key.T, layer.gains and layer.gains[1], at)
+        asked, kept, _, given = layer.thin
+        query = self._turned(layer, asked.of(h), layer.gains and layer.gains[0], at)
+        key = self._turned(layer, kept.of(h), layer.gains and layer.gains[1], at)
         value = self._values(layer, h)
-        scores = np.einsum("ihd,jhd->hij", query, np.repeat(key, query.shape[1] // key.shape[1], axis=1))
+        key = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
+        scores = query.transpose(1, 0, 2) @ key.transpose(1, 2, 0)
         weights = _softmax(np.where(sees, scores * layer.scale, -np.inf), layer.sink)
         value = np.repeat(value, query.shape[1] // value.shape[1], axis=1)
-        out = np.einsum("hij,jhd->ihd", weights, value).reshape(n, -1) @ layer.out.T
+        out = given.of((weights @ value.transpose(1, 0, 2)).transpose(1, 0, 2).reshape(n, -1))
         return out if layer.out_gain is None else self._normed(out) * layer.out_gain
 
     def _values(self, layer: Layer, h: Float64) -> Float64:
-        rows: Float64 = h @ layer.value.T
+        rows = layer.thin[2].of(h)
         if layer.latent is None:
             return rows.reshape(len(h), self.kv_heads, -1)
-        return (self._normed(rows) @ layer.latent.up.T).reshape(len(h), self.heads, -1)
+        return layer.latent.thin.of(self._normed(rows)).reshape(len(h), self.heads, -1)
 
     def _turned(self, layer: Layer, rows: Float64, gain: float | None, at: NDArray[np.integer]) -> Float64:
         """Norm and rotate queries or keys, [n, heads * d]. A latent layer has one key for all heads."""
