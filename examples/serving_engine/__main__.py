@@ -1,0 +1,40 @@
+"""Serves a checkpoint: `python -m serving_engine DIR --port 8000`."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+
+from serving_engine import Settings
+from serving_engine import open as load
+from serving_engine.checkpoint import read_words
+from serving_engine.front.completions import Dialogue
+from serving_engine.front.server import serve
+
+
+def main() -> None:
+    """Read the options, and serve until the process is ended."""
+    parser = argparse.ArgumentParser(prog="serving_engine", description="Serves a checkpoint by HTTP.")
+    parser.add_argument("folder", type=Path, help="the checkpoint's folder")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--no-prefix-cache", dest="prefix_cache", action="store_false")
+    for field in fields(Settings):
+        if field.name != "prefix_cache":
+            option = f"--{field.name.replace('_', '-')}"
+            parser.add_argument(option, type=type(field.default), default=field.default)
+    given = vars(parser.parse_args())
+    folder, host, port = given.pop("folder"), given.pop("host"), given.pop("port")
+    try:
+        engine = load(folder, Settings(**given))
+        server = serve(engine, Dialogue(read_words(folder), folder.resolve().name), host, port)
+    except (OSError, ValueError, KeyError) as e:
+        parser.error(str(e))
+    print(f"http://{host}:{server.server_address[1]}/v1", flush=True)
+    with suppress(KeyboardInterrupt):
+        server.serve_forever()
+
+
+main()

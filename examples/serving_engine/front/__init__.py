@@ -1,0 +1,1 @@
+"""The engine by HTTP, with the standard library alone."""

@@ -1,0 +1,71 @@
+"""Finds blocks that were computed before, by what their rows depend on.
+
+A row depends on its token and on all tokens before it. So the key of a block is made of its tokens and of the key
+of the block before it; that of the first block, of the request's salt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from serving_engine.blocks import NULL, Group
+
+
+class PrefixCache:
+    """Full blocks whose rows are computed, by their keys. Each group of layers has blocks of its own."""
+
+    def __init__(self, groups: Sequence[Group], size: int) -> None:
+        self.groups, self.size = groups, size
+        self.blocks: dict[tuple[int, bytes], int] = {}
+        self.names: dict[int, tuple[int, bytes]] = {}
+        """The group and the key under which a block is found."""
+
+    def root(self, salt: str) -> bytes:
+        """Give what stands for the key before the first block's."""
+        return hashlib.sha256(b"salt " + salt.encode()).digest()
+
+    def key(self, parent: bytes, tokens: Sequence[int]) -> bytes:
+        """Give the key of a block: its tokens, behind the block of key `parent`."""
+        return hashlib.sha256(parent + np.asarray(tokens, np.int64).tobytes()).digest()
+
+    def keys(self, salt: str, tokens: Sequence[int], known: Sequence[bytes] = ()) -> list[bytes]:
+        """Give the keys of all full blocks of a text. `known` are those of its first blocks."""
+        found = list(known)
+        for start in range(len(found) * self.size, len(tokens) - self.size + 1, self.size):
+            found.append(self.key(found[-1] if found else self.root(salt), tokens[start : start + self.size]))
+        return found
+
+    def find(self, keys: Sequence[bytes], rows: int) -> list[list[int]]:
+        """Give the tables of the longest prefix of a text of `rows` tokens that can be gone on from: of each group
+        there is all that a query behind it sees. At least one token is left to compute: it gives the logits."""
+        for count in range(min(len(keys), self.usable(rows)), 0, -1):
+            tables = [self.held(group, keys, count) for group in range(len(self.groups))]
+            if None not in tables:
+                return [table for table in tables if table is not None]
+        return [[] for _ in self.groups]
+
+    def usable(self, rows: int) -> int:
+        """Give how many blocks of a text may be found: not the one with its last token."""
+        return (rows - 1) // self.size
+
+    def held(self, group: int, keys: Sequence[bytes], count: int) -> list[int] | None:
+        """Give a group's table of `count` blocks; None if one is missing that is seen from behind them."""
+        first = self.groups[group].first(count * self.size) // self.size
+        found = [self.blocks.get((group, key)) for key in keys[first:count]]
+        table = [block for block in found if block is not None]
+        return None if None in found else [NULL] * first + table
+
+    def publish(self, group: int, key: bytes, block: int) -> None:
+        """Let a block be found. The first one of a key stays the one that is found."""
+        if (group, key) not in self.blocks:
+            self.blocks[group, key] = block
+            self.names[block] = group, key
+
+    def forget(self, block: int) -> bool:
+        """Let a block not be found any more, as it is taken for other rows. Say whether it could be found."""
+        name = self.names.pop(block, None)
+        if name is not None:
+            del self.blocks[name]
+        return name is not None
