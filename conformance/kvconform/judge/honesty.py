@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 
+from kvconform.generate.ability_traces import ability_traces
+from kvconform.generate.fit_to_adapter import fitted
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
@@ -11,7 +15,7 @@ from kvspec.contract import CHAPTERS, Description
 from kvspec.geometry import DTYPES, Config
 from kvspec.notation import operation, sentence, words
 from kvspec.operations.table import OF_KIND, chapters_of
-from kvspec.registry import CACHES, KINDS, RECORDS, opened
+from kvspec.registry import CACHES, KINDS, RECORDS, named_abilities, opened
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
@@ -41,6 +45,7 @@ def _attempts(adapter: Description) -> Iterator[tuple[Trace, str]]:
         config = _config(adapter, kind)
         yield from _dtypes(adapter, kind, config)
         yield from _operations(adapter, kind, config)
+    yield from _abilities(adapter)
 
 
 def _beyond_limits(adapter: Description) -> Iterator[tuple[Trace, str]]:
@@ -68,6 +73,25 @@ def _operations(adapter: Description, kind: str, config: Config) -> Iterator[tup
         for probe in (p for p in RECORDS[missing].probes if kind in (p.kinds or KINDS)):
             ops = tuple(map(operation, probe.operations))
             yield Trace(kind, config, ops), f"it does not declare the chapter {missing}"
+
+
+def _abilities(adapter: Description) -> Iterator[tuple[Trace, str]]:
+    """Attempts at each ability that is left out of a chapter that is declared: the first trace that fits all else."""
+    for chapter, claim in adapter.chapters.items():
+        for name in sorted(n for n in claim.without if _can_be_refused(chapter, n)):
+            more = replace(claim, without=claim.without - {name})
+            able = replace(adapter, chapters={**adapter.chapters, chapter: more})
+            shown = (t for t in ability_traces()[chapter, name] if not t.refused and able.able(t.takes))
+            for trace in islice(fitted((t.trace for t in shown), able), 1):
+                yield trace, f"it leaves out {chapter}.{name}"
+
+
+def _can_be_refused(chapter: str, name: str) -> bool:
+    """Whether a caller asks for it by an operation, an argument, a config or a mask. What rows hold, how many there
+    are and by how many a buffer grows is no request; nor does an engine see that its arrays are overwritten."""
+    named = next((a for a in named_abilities(chapter) if a.name == name), None)
+    asked = name != "scribble" if named is None else not named.clauses and named.argument not in ("fill", "n", "step")
+    return asked and (chapter, name) in ability_traces()
 
 
 def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:

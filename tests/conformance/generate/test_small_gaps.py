@@ -189,6 +189,25 @@ def test_the_limit_of_rows_is_tried() -> None:
     ] * 2
 
 
+LEFT_OUT = {"growing": ["batch", "free", "bits"], "mask": ["window"], "attention": ["softcap", "finite"]}
+"""What is asked for by a config, an operation, a mask and an argument; and contents of rows, which nobody refuses."""
+
+
+class DoesWhatItLeavesOut(Reference):
+    """It says that it lacks some abilities, and has them."""
+
+    def describe(self) -> dict[str, Any]:
+        claims = {chapter: {"level": "visible", "without": names} for chapter, names in LEFT_OUT.items()}
+        return {"name": "more than it says", "chapters": claims}
+
+
+def test_each_ability_that_is_left_out_is_tried() -> None:
+    worker: Any = Wired(f"{__name__}:DoesWhatItLeavesOut")
+    told = [text.partition(", yet")[0] for text in honesty.undeclared(worker.describe(), worker)]
+    said = [text.removeprefix("it leaves out ") for text in told if "leaves out" in text]
+    assert said == ["growing.batch", "growing.free", "mask.window", "attention.softcap"]
+
+
 class Broadcasts(Store):
     """Rows for one layer are taken for all of them."""
 

@@ -223,7 +223,7 @@ DISHONEST = {
 
 @pytest.mark.parametrize(("name", "words"), DISHONEST.items(), ids=DISHONEST)
 def test_what_is_not_declared_must_be_refused_and_change_nothing(name: str, words: str) -> None:
-    seen = judging.judged(name)
+    seen = judging.record_of(judging.fake(name), all=True)
     assert seen.exit_status == 1 and broken(seen) == set()
     assert any(p.startswith("adapter: ") and words in p for p in seen.problems)
     said = standing.standing(seen)

@@ -41,13 +41,13 @@ KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "sna
 
 
 class Wired:
-    """A worker in this process: every question and answer is encoded and decoded as on the wire. As in a process in
-    another language, nothing is hidden that is not claimed."""
+    """A worker in this process: every question and answer is encoded and decoded as on the wire. With `all`, as in a
+    process in another language, nothing is hidden that is not claimed."""
 
     has_grown = False
 
-    def __init__(self, name: str) -> None:
-        self.server = Server(name, all=True)
+    def __init__(self, name: str, all: bool = True) -> None:
+        self.server = Server(name, all=all)
         self.answers = deque[Answer]()
 
     def send(self, head: dict[str, Any], tensors: Any = None) -> None:
@@ -90,9 +90,10 @@ def record_of(
     traces: int = 5,
     level: str | None = None,
     known: tuple[KnownDeviation, ...] = (),
+    all: bool = False,
 ) -> Record:
-    """The same for any adapter by its name, again each time."""
-    worker: Any = Wired(adapter)
+    """The same for any adapter by its name, again each time. With `all`, what it does not claim is not hidden."""
+    worker: Any = Wired(adapter, all)
     about = worker.describe()
     claimed = about.at_most("visible") if level == "visible" else about
     under_test = AdapterUnderTest(worker, claimed, traces, known=applying(known, about))
