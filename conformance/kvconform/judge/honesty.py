@@ -76,7 +76,7 @@ def _operations(adapter: Description, kind: str, config: Config) -> Iterator[tup
 
 
 def _abilities(adapter: Description) -> Iterator[tuple[Trace, str]]:
-    """Attempts at each ability that is left out of a chapter that is declared: the first trace that fits all else."""
+    """Attempts at each ability that a declared chapter goes without: the first trace that fits all else."""
     for chapter, claim in adapter.chapters.items():
         for name in sorted(n for n in claim.without if _can_be_refused(chapter, n)):
             more = replace(claim, without=claim.without - {name})
@@ -90,8 +90,8 @@ def _can_be_refused(chapter: str, name: str) -> bool:
     """Whether a caller asks for it by an operation, an argument, a config or a mask. What rows hold, how many there
     are and by how many a buffer grows is no request; nor does an engine see that its arrays are overwritten."""
     named = next((a for a in named_abilities(chapter) if a.name == name), None)
-    asked = name != "scribble" if named is None else not named.clauses and named.argument not in ("fill", "n", "step")
-    return asked and (chapter, name) in ability_traces()
+    contents = named is not None and (named.clauses or named.argument in ("fill", "n", "step"))
+    return name != "scribble" and not contents and (chapter, name) in ability_traces()
 
 
 def _limits(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:

@@ -190,7 +190,7 @@ def test_the_limit_of_rows_is_tried() -> None:
 
 
 LEFT_OUT = {"growing": ["batch", "free", "bits"], "mask": ["window"], "attention": ["softcap", "finite"]}
-"""What is asked for by a config, an operation, a mask and an argument; and contents of rows, which nobody refuses."""
+"""What a config, an operation, a mask and an argument ask for; and contents of rows, which nobody refuses."""
 
 
 class DoesWhatItLeavesOut(Reference):

@@ -41,8 +41,8 @@ KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "sna
 
 
 class Wired:
-    """A worker in this process: every question and answer is encoded and decoded as on the wire. With `all`, as in a
-    process in another language, nothing is hidden that is not claimed."""
+    """A worker in this process: every question and answer is encoded and decoded as on the wire. With `all`, as in
+    a process in another language, nothing is hidden that is not claimed."""
 
     has_grown = False
 
