@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.checks import large
+from kvconform.checks import honesty, large
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
-from kvconform.judge import honesty, trial
+from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvref import mem
 from kvref.attention_store import CapturedAttention

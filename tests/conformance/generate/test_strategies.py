@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.checks import honesty
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
-from kvconform.judge import honesty
 from kvref.store import Store
 from kvspec import notation
 from kvspec.contract import CHAPTERS, description

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvconform.checks import examples
-from kvconform.judge import honesty
+from kvconform.checks import examples, honesty
 from kvconform.mutants import fakes as fakes_of_the_harness
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict import verdict
