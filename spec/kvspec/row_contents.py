@@ -38,6 +38,16 @@ class Contents:
                 self._enter(serial, sequence, key, value)
         self._entered = max(self._entered, end)
 
+    def leave(self, start: int) -> None:
+        """Forget the rows with serials from `start` on, which were entered and not taken."""
+        for sequence, names in enumerate(self._names):
+            while names and next(reversed(names)) >= start:
+                self._copies[sequence][names.popitem()[1]] -= 1
+            firsts = self._firsts[sequence]
+            while firsts and next(reversed(firsts.values())) >= start:
+                firsts.popitem()
+        self._entered = min(self._entered, start)
+
     def _enter(self, serial: int, sequence: int, key: Array, value: Array) -> None:
         if sequence == len(self._firsts):
             self._firsts.append({})

@@ -43,7 +43,8 @@ are hay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from math import prod
 from typing import Any, NamedTuple
@@ -412,6 +413,8 @@ class SerialBook:
         self._cast: dict[bytes, dict[Place, int]] = {}
         self._unread: list[Callable[[], None]] = []
         self._contents: Contents | None = None
+        self._made_to = 0
+        """The serial behind those of the rows that were made last."""
 
     @property
     def contents(self) -> Contents | None:
@@ -422,6 +425,15 @@ class SerialBook:
             self._contents.enter(self.next)
         return self._contents
 
+    @contextmanager
+    def handed_in(self) -> Iterator[None]:
+        """Meanwhile the rows that were made last have names too, though it is not known yet if they are taken."""
+        if self.contents is not None:
+            self.contents.enter(self._made_to)
+        yield
+        if self._contents is not None:
+            self._contents.leave(self.next)
+
     def named(self, serials: Iterable[int], sequence: int = 0) -> list[int]:
         """The names of rows of a sequence of a batch: equal rows have one name, where rows are kept."""
         return self.contents.named(serials, sequence) if self.contents else list(serials)
@@ -429,6 +441,7 @@ class SerialBook:
     def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
         """Make n key and value rows for an operation on a cache of this config, `ahead` serials on."""
         shape, first = overridden(config, op), self.next + ahead
+        self._made_to = first + n
         n_values = op.get("values")
         for refused in (self.settled, self.by_value):
             refused.difference_update(range(first, first + n) if refused else ())

@@ -244,13 +244,24 @@ def test_operations_and_values_are_described_each() -> None:
 
 
 LEAST: dict[str, Any] = {"name": "x", "chapters": {"ring": "visible"}}
+OF_MODEL: dict[str, Any] = {
+    "clause": ["RING-1", "MASK-8"],
+    "model": "WIN-04/OwnRowNotCounted",
+    "reason": "upstream 12",
+}
+OF_OUTCOME: dict[str, Any] = {
+    "clause": "RING-7",
+    "trace": "ring window=1: append 1",
+    "shows": "offset: expected 1, found 2",
+    "reason": "upstream 13",
+}
 GOOD: list[dict[str, Any]] = [
     LEAST,
     {**LEAST, "version": "1", "device": "cpu", "details": {"cores": [1, 2]}, "dtypes": ["f32"]},
     {**LEAST, "chapters": {"growing": {"level": "storage", "grows": "step"}, "mask": "visible"}},
     {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": -1}}},
     {**LEAST, "chapters": {"ring": {"level": "storage", "rewind": 0}}},
-    {**LEAST, "limits": {"append": None, "batch": 1}, "known": {"RING-4": "upstream 12"}},
+    {**LEAST, "limits": {"append": None, "batch": 1}, "known": [OF_MODEL, OF_OUTCOME]},
     {**LEAST, "limits": {"window": {"least": 2}, "dims": {"multiple": 32, "equal": True}}},
     {**LEAST, "limits": {"rows": 4096, "heads": 64}},
     {**LEAST, "chapters": {"ring": {"level": "visible", "rewind": "since append", "chunk": 8, "keeps": "window"}}},
@@ -292,8 +303,14 @@ BAD: list[Any] = [
     {**LEAST, "chapters": {"ring": {"level": "visible", "chunk": 0}}},
     {**LEAST, "chapters": {"ring": {"level": "visible", "range": "wide"}}},
     {**LEAST, "chapters": {"ring": {"level": "storage", "chunk": "window"}}},
-    {**LEAST, "known": {"RING-4": ""}},
-    {**LEAST, "known": {"RING-4": None}},
+    {**LEAST, "known": {"RING-4": "upstream 12"}},
+    {**LEAST, "known": [{"clause": "RING-4", "reason": "all of the clause"}]},
+    {**LEAST, "known": [OF_MODEL | {"reason": ""}]},
+    {**LEAST, "known": [OF_MODEL | {"model": []}]},
+    {**LEAST, "known": [OF_MODEL | {"trace": "ring window=1: append 1"}]},
+    {**LEAST, "known": [OF_MODEL | OF_OUTCOME]},
+    {**LEAST, "known": [OF_OUTCOME | {"shows": None}]},
+    {**LEAST, "known": [OF_MODEL | {"dialect": {"ring.rewind": "below"}}]},
 ]
 
 

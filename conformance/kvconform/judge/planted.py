@@ -33,15 +33,27 @@ TAKES_SHAPE = ("append", "attend")
 
 
 class SeenTwice(dict[int, float]):
-    """What a query sees, where it sees a row more than once."""
+    """What a query sees, where it sees a row more than once: each row as often as it is seen, with its score."""
 
     def __init__(self, pairs: Iterable[tuple[int, float]]) -> None:
         self.pairs = list(pairs)
         super().__init__(self.pairs)
 
+    def __iter__(self) -> Iterator[int]:
+        return iter([serial for serial, _ in self.pairs])
+
+    def values(self) -> Any:
+        """The score of each row, as often as it is seen."""
+        return [score for _, score in self.pairs]
+
     def items(self) -> Any:
         """Each row as often as it is seen, with its score."""
         return list(self.pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dict) and sorted(self.pairs) == sorted(other.items())
+
+    __hash__ = None
 
 
 class Planted:
@@ -67,7 +79,8 @@ class Planted:
         if kept is not None and right.result == "ok":
             self._sessions = kept  # refused as declared: neither reference has done it
             return want
-        shows = [self._shows(op, want, *each) for each in zip((right, wrong), self._histories, strict=True)]
+        with self._book.handed_in():
+            shows = [self._shows(op, want, *each) for each in zip((right, wrong), self._histories, strict=True)]
         return want if _same(*shows) else self._of_bug(want, wrong, shows[1])
 
     def _done(self, op: Operation, want: Expected) -> Operation:

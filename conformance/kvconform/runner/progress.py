@@ -44,7 +44,7 @@ class Progress:
     def __init__(self, adapter: Description, quiet: bool = False) -> None:
         self.total, self.done, self.operations, self.failed = 0, 0, 0, 0
         self._work, self._work_done = 0.0, 0.0
-        self._told, self._quiet = set(adapter.known), quiet
+        self._told, self._quiet = set[str](), quiet
         self._live, self._began = sys.stderr.isatty() and not quiet, time.monotonic()
         self._last = self._began
         if not quiet:

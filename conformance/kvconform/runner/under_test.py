@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
 from kvconform.runner.explaining import Explaining
 from kvconform.runner.failures import LOOK_BACK, Failures
-from kvconform.runner.settings import Settings, require_known
+from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import outcomes
 from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
 from kvconform.runner.verdict.models import demand_claimed, deviating
@@ -30,7 +30,6 @@ from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import sentence
-from kvspec.reading.clauses import index
 from kvspec.records.run import Coverage, Failure, VerdictName
 from kvspec.trace import Trace
 
@@ -116,10 +115,7 @@ class AdapterUnderTest:
 
     def trial(self, trace: Trace, watch: bool = False) -> TrialResult:
         """One trial, counted nowhere. What differs may be known; then what lies behind it is judged too."""
-        seen = self.explaining.explain(self.run(trace, watch), partial(self._on, trace), self.failure_of)
-        if seen.failed and not seen.known and self._declares(seen.verdict, seen.blamed):
-            seen.known = {clause: self.adapter.known[clause] for clause in seen.blamed}
-        return seen
+        return self.explaining.explain(self.run(trace, watch), partial(self._on, trace), self.failure_of)
 
     def judged_by(self, trace: Trace, deviating: Deviating) -> TrialResult:
         """One trial by oracles that deviate, counted nowhere."""
@@ -211,37 +207,23 @@ class AdapterUnderTest:
         return kept
 
     def explains(self, seen: TrialResult) -> bool:
-        """Whether a trace failed only in deviations that are known, or that the adapter declares."""
+        """Whether a trace failed only in deviations that are known."""
         return bool(seen.known)
-
-    def _declares(self, verdict: str, clauses: Collection[str]) -> bool:
-        """Whether the adapter declares of each of these clauses that it breaks it."""
-        return verdict == "FAIL" and bool(clauses) and set(clauses) <= set(self.adapter.known)
-
-    def _why(self, failed: Failure) -> str:
-        """Why a failure is known, in a file or by what the adapter declares; empty if it is not."""
-        if failed.expected:
-            return "; ".join(dict.fromkeys(failed.known.values()))
-        declared = self._declares(failed.verdict, failed.clauses)
-        return "; ".join(self.adapter.known[c] for c in failed.clauses) if declared else ""
 
     def require_no_difference(self) -> None:
         """Raise Differs, which shows the shortest trace, if anything differed in this check; DiffersAsKnown if
         known deviations explain all that did."""
-        unknown = [f for f in self.tally.failures if not self._why(f)]
+        unknown = [f for f in self.tally.failures if not f.expected]
         shortest = min(unknown or self.tally.failures, key=lambda f: len(f.steps), default=None)
-        own = {c: m for c, m in self.tally.own.items() if c not in self.adapter.known}
         if unknown and shortest is not None:
             raise Differs(f"{shortest.verdict} {_told(shortest)}")
         if self.tally.repeated:
             raise Differs(f"FAIL {self.tally.repeated[0]}, as in checks before")
-        if own or self.tally.problems:
-            raise Differs("; ".join([f"{c}: {m}" for c, m in own.items()] + self.tally.problems))
+        if self.tally.own or self.tally.problems:
+            raise Differs("; ".join([f"{c}: {m}" for c, m in self.tally.own.items()] + self.tally.problems))
         if shortest is not None:
-            raise DiffersAsKnown(f"known: {self._why(shortest)}. {_told(shortest)}")
-        if self.tally.own:
-            clause, message = next(iter(self.tally.own.items()))
-            raise DiffersAsKnown(f"known: {self.adapter.known[clause]}. {clause}: {message}")
+            why = "; ".join(dict.fromkeys(shortest.known.values()))
+            raise DiffersAsKnown(f"known: {why}. {_told(shortest)}")
 
 
 def _told(failed: Failure) -> str:
@@ -253,8 +235,6 @@ def opened(settings: Settings) -> AdapterUnderTest:
     worker = Worker(settings.argv, deadline=settings.deadline, memory_limit=settings.memory_limit)
     try:
         adapter = worker.describe()
-        for name in adapter.known:
-            require_known(f"clause in what {adapter.name} declares as known,", name, tuple(index()))
         known = applying(settings.known, adapter)
         demand_claimed(known, adapter)
         deviating(known)  # loads all models, so that what is wrong with one is told at once

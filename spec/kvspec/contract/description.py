@@ -96,8 +96,9 @@ class Description:
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     inputs: tuple[str, ...] = ()
     """Forms of arrays that it takes beside plain ones; see `kvspec.input_forms`."""
-    known: Mapping[str, str] = field(default_factory=dict)
-    """Clauses it is known to break (expected failures), each with the reason."""
+    known: tuple[Mapping[str, Any], ...] = ()
+    """Known deviations that it declares, each with the fields of an entry of `kvconform.toml`; see
+    `kvspec.contract.description_fields.KNOWN`."""
     runs: bool = True
     """Whether it takes a run in one message; else it is asked for the operations of a run one by one."""
     overwrites: bool = True
@@ -200,7 +201,7 @@ class Description:
             "refusals": self.refusals,
             **({"by_adapter": list(self.by_adapter)} if self.by_adapter else {}),
             **({"inputs": list(self.inputs)} if self.inputs else {}),
-            "known": dict(self.known),
+            **({"known": [dict(entry) for entry in self.known]} if self.known else {}),
         }
 
     def said(self) -> str:
@@ -232,7 +233,8 @@ def description(said: Any) -> Description:
     limits = said.get("limits", {})
     check_limits(limits)
     window, dims = limits.get("window", {}), limits.get("dims", {})
-    check_known(said.get("known", {}))
+    known = said.get("known", [])
+    check_known(known)
     refusals, by_adapter = said.get("refusals", "own"), said.get("by_adapter", [])
     _check_answers(refusals, by_adapter)
     inputs = said.get("inputs", [])
@@ -254,7 +256,7 @@ def description(said: Any) -> Description:
         refusals=cast(Any, refusals),
         by_adapter=tuple(by_adapter),
         inputs=tuple(inputs),
-        known=dict(said.get("known", {})),
+        known=tuple(dict(entry) for entry in known),
     )
 
 

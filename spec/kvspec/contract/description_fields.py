@@ -25,7 +25,7 @@ def check_fields(said: Any) -> None:
     want(isinstance(said.get("name"), str) and said["name"] != "", "name must be a text, not empty")
     for name in ("version", "device"):
         want(isinstance(said.get(name, ""), str), f"{name} must be a text")
-    for name in ("details", "known", "limits"):
+    for name in ("details", "limits"):
         want(isinstance(said.get(name, {}), Mapping), f"{name} must be an object")
 
 
@@ -42,10 +42,28 @@ def check_inputs(inputs: Any) -> None:
     want(listed, f"inputs must list some of {', '.join(INPUTS[1:])}, is {inputs!r:.60}")
 
 
-def check_known(known: Mapping[str, Any]) -> None:
-    """Check that each known deviation has its reason."""
-    for clause, reason in known.items():
-        want(isinstance(reason, str) and reason != "", f"known deviation {clause!r:.40} must give its reason")
+KNOWN = ("clause", "reason", "link", "model", "trace", "shows")
+"""The fields of a known deviation that an adapter declares itself: those of `kvconform.toml` that hold no code."""
+
+SEVERAL = ("clause", "model")
+"""Those of them that may hold several texts."""
+
+
+def check_known(known: Any) -> None:
+    """Check that each known deviation says what the engine does: by a model, or by the outcome of a trace."""
+    want(isinstance(known, list | tuple), f"known must be a list of deviations, is {known!r:.60}; {KNOWN_FORM}")
+    for i, entry in enumerate(known):
+        want(isinstance(entry, Mapping) and set(entry) <= set(KNOWN), f"known[{i}] must have of {', '.join(KNOWN)}")
+        for name, said in entry.items():
+            several = isinstance(said, list | tuple) and name in SEVERAL and len(said) > 0
+            texts = said if several else [said]
+            want(all(isinstance(t, str) and t for t in texts), f"known[{i}]: {name} must be a text, not empty")
+        forms = ("model" in entry) + {"trace", "shows"}.issubset(entry)
+        one = forms == 1 and not ("model" in entry and {"trace", "shows"} & set(entry))
+        want({"clause", "reason"} <= set(entry) and one, f"known[{i}]: {KNOWN_FORM}")
+
+
+KNOWN_FORM = "give the clause, the reason, and either a model, or a trace and what it shows, as in kvconform.toml"
 
 
 LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multiple": int, "equal": bool}}

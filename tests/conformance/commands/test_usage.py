@@ -49,6 +49,18 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
         "unknown chapter 'spiral'",
     ),
     "a known deviation from no clause": (("run", "support.fakes.declarations:KnownOfNoClause"), "'GROW-700'"),
+    "a known deviation that is a whole clause": (
+        ("run", "support.fakes.declarations:KnownWholeClause"),
+        "known must be a list of deviations",
+    ),
+    "a known deviation that is any": (
+        ("run", "support.fakes.declarations:KnownByAnyMessage"),
+        "fits any failure of its sort",
+    ),
+    "a known deviation that is code": (
+        ("run", "support.fakes.declarations:KnownByCode"),
+        "known[0]: model 'engine.py:Clips' is code: write the entry into kvconform.toml beside it",
+    ),
     "a command that is not there": (("run", "--", "./no-such-engine"), "cannot start ./no-such-engine"),
     "a command that says nothing": (
         ("run", "--", "true"),

@@ -195,6 +195,19 @@ def test_a_known_deviation_is_an_expected_failure_and_conforms() -> None:
     assert clause(seen, "GROW-7").trace is not None
 
 
+def test_what_else_breaks_the_clause_of_a_declared_deviation_fails() -> None:
+    seen = judging.judged("KnownAndMore")
+    assert (seen.exit_status, verdicts(seen)["GROW-7"]) == (1, "FAIL")
+    (shown,) = {f.words for f in seen.failures if not f.expected and f.clauses == ["GROW-7"]}
+    assert shown == "growing kv_heads=1: append 1; rewind -1"
+
+
+def test_a_declared_outcome_is_expected_and_another_one_fails() -> None:
+    seen = judging.judged("KnownOutcome")
+    assert (seen.exit_status, verdicts(seen)["GROW-7"]) == (1, "FAIL")
+    assert {f.words for f in seen.failures if f.expected} == {"growing kv_heads=1: rewind 1"}
+
+
 def test_a_trace_that_fails_outside_the_selection_fails_the_run() -> None:
     seen = judging.judged("SharedBetweenCaches")
     held = [c for c in seen.clauses if c.verdict == "PASS"]

@@ -10,6 +10,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from kvconform.judge import planted
 from kvconform.runner.verdict import known, models, outcomes
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec import notation
@@ -65,6 +66,60 @@ def test_a_known_outcome_is_expected(entry: KnownDeviation) -> None:
     assert (clause(seen, "RING-7").verdict, seen.exit_status, broken(seen)) == ("XFAIL", 0, {"RING-7"})
     assert clause(seen, "RING-7").reason.startswith(f"known: {entry.because}. offset: expected")
     assert all(failed.known == {"RING-7": entry.because} for failed in seen.failures)
+
+
+FILLED = ("keys_alike", "alike", "first_alike", "but_value_alike", "bits")
+
+
+@pytest.mark.parametrize("fill", FILLED)
+def test_a_planted_bug_is_a_model_of_rows_of_any_content(fill: str) -> None:
+    under_test, seen = LocalAdapter(second_bugs.SlidingCache, known=(WIDE,)), []
+    for ops in ("append 2; append 2 fill={0}", "append 2 fill={0}; append 3 fill={0}; append 1; append 5 fill={0}"):
+        trace = notation.trace("ring", "kv_heads=2 batch=2 window=2", ops.format(fill))
+        with under_test.judging("a check"):
+            seen.append(under_test.judge(trace, "explore"))
+    assert all(one.failed and one.whole for one in seen), [one.differences for one in seen]
+
+
+def test_a_query_that_sees_a_row_twice_sees_other_than_one_that_sees_it_once() -> None:
+    twice, once = planted.SeenTwice([(1, 0.0), (2, 0.0), (1, 0.0)]), {1: 0.0, 2: 0.0}
+    assert (twice == once, once == twice, [*twice], [*twice.values()]) == (False, False, [1, 2, 1], [0.0] * 3)
+    assert twice == planted.SeenTwice([(1, 0.0), (1, 0.0), (2, 0.0)])
+
+
+SHORTER = KnownDeviation("GROW-5", "not counted", trace="growing: append 1; rewind 0", shows=TRIM.shows)
+
+
+def test_a_clause_of_which_nothing_is_claimed_is_not_claimed_whatever_fails_before() -> None:
+    seen = [
+        judging.record_of(f"{known_engines.__name__}:growing_forgets", ("growing",), 3, known=entries)
+        for entries in ((), (SHORTER,))
+    ]
+    assert [clause(one, "GROW-8").verdict for one in seen] == ["NOT_CLAIMED"] * 2
+    assert "seen in can, which the adapter does not claim" in clause(seen[0], "GROW-8").reason
+    assert [one.exit_status for one in seen] == [1, 0] and seen[1].problems == []
+
+
+LISTED = "growing: append 1; append 2 v_dim=8; rewind 0"
+LIKE = {
+    "growing: append 1; append 2 v_dim=8; rewind 0": True,
+    "growing: append 4 fill=bits; append 2 v_dim=3 fill=edges; rewind 0": True,
+    "growing: append 1; append 2; rewind 0": False,
+    "growing: append 2 v_dim=8; append 1; rewind 0": False,
+    "growing: append 1; append 2 v_dim=8; ask 0": False,
+    "ring window=4: append 1; append 2 v_dim=8; rewind 0": False,
+}
+
+
+@pytest.mark.parametrize(("words", "alike"), LIKE.items())
+def test_an_outcome_is_known_where_a_trace_does_what_the_listed_one_does(words: str, alike: bool) -> None:
+    assert outcomes.alike(LISTED, words, "offset") == alike
+
+
+def test_an_outcome_that_is_a_result_is_of_the_very_operation() -> None:
+    listed = "growing: append 1; append 1 v_dim=8"
+    for words, alike in (("v_dim=8", True), ("v_dim=9", False), ("v_dim=8 k_dim=9", False), ("", False)):
+        assert outcomes.alike(listed, f"growing: append 1 {words}".strip(), "result") == alike
 
 
 def test_without_it_the_same_engine_fails() -> None:

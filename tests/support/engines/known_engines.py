@@ -41,3 +41,10 @@ class ForgetsTwo(Forgets):
 
 
 forgets, forgets_and_shows, forgets_two = adapter(Forgets), adapter(ForgetsAndShows), adapter(ForgetsTwo)
+growing_forgets = adapter(
+    Forgets,
+    kind="growing",
+    make=lambda config: Forgets(1 << 20),
+    without=("ask",),
+    dialect={"growing.shape": "first append"},
+)

@@ -19,6 +19,12 @@ from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 from support.fakes.adapters import AcceptsAnyRewind
 
+CLIPS = {"clause": "GROW-7", "reason": "rewinds are clipped", "model": "missing-refusal/GrowingClamps"}
+"""A known deviation by its model."""
+
+OUTCOME = {"clause": "GROW-7", "reason": "rewinds are clipped", "shows": "expected refused GROW-7, found ok"}
+"""A known deviation by what it shows; its trace is missing."""
+
 
 class SeesTooMuch(Whole):
     """Keeps the whole history, and masks a window that is one row too wide."""
@@ -153,16 +159,48 @@ class RefusesButChanges(Fake):
 class KnownDeviation(AcceptsAnyRewind):
     """Takes a rewind beyond its ends, and says that this is known."""
 
-    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds are clipped"}}
+    more: ClassVar[dict[str, Any]] = {"known": [CLIPS]}
+
+
+class KnownAndMore(KnownDeviation):
+    """Says the same, and takes a rewind below its start of a longer cache as none at all."""
+
+    class growing(Growing):
+        def rewind(self, to: int) -> None:
+            super().rewind(self.offset if to < 0 < self.offset else min(max(to, 0), self.offset))
+
+
+class KnownOutcome(AcceptsAnyRewind):
+    """Says that one trace is known."""
+
+    more: ClassVar[dict[str, Any]] = {"known": [{**OUTCOME, "trace": "growing kv_heads=1: rewind 1"}]}
 
 
 class KnownButRight(Fake):
     """Declares a deviation that it does not have."""
 
-    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds were clipped once"}}
+    more: ClassVar[dict[str, Any]] = {"known": [CLIPS | {"reason": "rewinds were clipped once"}]}
 
 
 class KnownOfNoClause(Fake):
     """Declares a deviation from a clause that there is not."""
 
-    more: ClassVar[dict[str, Any]] = {"known": {"GROW-700": "whatever that may be"}}
+    more: ClassVar[dict[str, Any]] = {"known": [CLIPS | {"clause": "GROW-700"}]}
+
+
+class KnownByAnyMessage(AcceptsAnyRewind):
+    """Declares an outcome that any failure of its sort has."""
+
+    more: ClassVar[dict[str, Any]] = {"known": [{**OUTCOME, "shows": "found *", "trace": "growing: rewind 1"}]}
+
+
+class KnownByCode(AcceptsAnyRewind):
+    """Declares a model that is code."""
+
+    more: ClassVar[dict[str, Any]] = {"known": [CLIPS | {"model": "engine.py:Clips"}]}
+
+
+class KnownWholeClause(AcceptsAnyRewind):
+    """Declares that it breaks a clause, and does not say how."""
+
+    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds are clipped"}}

@@ -103,7 +103,7 @@ def record_of(
             work()
         total.merge(tally)
     selected = {i: c for i, c in index().items() if c.chapter in chapters}
-    selection = {"known": reasons(under_test.known)} if known else {}
+    selection = {"known": reasons(under_test.known)} if under_test.known else {}
     return record(total, under_test.adapter, selected, ABOUT | {"selection": selection})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
+from kvspec.contract.description_fields import KNOWN, SEVERAL
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.input_forms import INPUTS
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
@@ -267,13 +268,29 @@ def describe() -> Schema:
                     "items": {"enum": list(INPUTS[1:])},
                 },
                 "known": {
-                    "description": "Clauses it is known to break, each with the reason.",
-                    "type": "object",
-                    "additionalProperties": words,
+                    "description": "What its engine is known to do otherwise: as entries of `kvconform.toml`.",
+                    "type": "array",
+                    "items": _known(words),
                 },
             },
         ),
         "$defs": {"claim": _claim()},
+    }
+
+
+def _known(words: Schema) -> Schema:
+    """A known deviation: a planted bug is the model of it, or it is the outcome of a trace."""
+    several = {"oneOf": [words, {"type": "array", "items": words, "minItems": 1}]}
+    outcome = ["trace", "shows"]
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: several if name in SEVERAL else words for name in KNOWN},
+        "required": ["clause", "reason"],
+        "oneOf": [
+            {"required": ["model"], "not": {"anyOf": [{"required": [name]} for name in outcome]}},
+            {"required": outcome, "not": {"required": ["model"]}},
+        ],
     }
 
 

@@ -123,6 +123,13 @@ class _File(Struct, forbid_unknown_fields=True):
     unjudged: list[UnjudgedEngine] = field(default_factory=list)
 
 
+def declared(adapter: Description) -> tuple[KnownDeviation, ...]:
+    """Read the known deviations that an adapter declares itself. Raises BadInput: they must be as tight as those of
+    a file, and a process that is judged may name no file of code."""
+    entries = [msgspec.convert(dict(said), KnownDeviation) for said in adapter.known]
+    return tuple(_checked(k, f"{adapter.name} declares known[{i}]", None) for i, k in enumerate(entries))
+
+
 def read(file: Path | None) -> tuple[KnownDeviation, ...]:
     """Read the known deviations of a file; by default of `FILE`, if it exists. Raises BadInput."""
     entries, folder = _load(file).known, (file or FILE).parent
@@ -147,7 +154,7 @@ def _load(file: Path | None) -> _File:
         raise BadInput(f"{path}: not complete TOML ({e})") from None
 
 
-def _checked(entry: KnownDeviation, where: str, folder: Path) -> KnownDeviation:
+def _checked(entry: KnownDeviation, where: str, folder: Path | None) -> KnownDeviation:
     """The entry with its trace as reports print it, and the texts of its models."""
     for clause in entry.clauses:
         if clause not in index():
@@ -182,18 +189,22 @@ def _demand_one_form(entry: KnownDeviation, where: str) -> None:
         outcomes.demand_tight(entry.shows, entry.trace, where)
 
 
-def _code(entry: KnownDeviation, where: str, folder: Path) -> tuple[tuple[str, str], ...]:
-    """The texts of the files of its models."""
+def _code(entry: KnownDeviation, where: str, folder: Path | None) -> tuple[tuple[str, str], ...]:
+    """The texts of the files of its models, which are in a folder; None refuses files."""
     files = dict.fromkeys(name.rpartition(":")[0] for name in entry.models if ".py:" in name)
+    if files and folder is None:
+        raise BadInput(f"{where}: model {entry.models[0]!r:.60} is code: write the entry into {FILE} beside it")
     try:
-        return tuple((name, read_bytes(folder / name, "a model").decode()) for name in files)
+        return tuple((name, read_bytes((folder or Path()) / name, "a model").decode()) for name in files)
     except (BadInput, UnicodeDecodeError) as e:
         raise BadInput(f"{where}: model: {e}") from None
 
 
 def applying(known: Iterable[KnownDeviation], adapter: Description) -> tuple[KnownDeviation, ...]:
-    """Give the known deviations of this adapter in this version. Raises BadInput for a version that none fits."""
-    return tuple(k for k in known if k.names(adapter.name) and _fits(k.versions, adapter))
+    """Give the known deviations of this adapter in this version, those that it declares itself behind the others.
+    Raises BadInput for a version that none fits, and where `declared` does."""
+    of_file = tuple(k for k in known if k.names(adapter.name) and _fits(k.versions, adapter))
+    return of_file + declared(adapter)
 
 
 def _fits(versions: str, adapter: Description) -> bool:

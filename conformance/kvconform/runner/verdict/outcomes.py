@@ -7,6 +7,7 @@ from typing import Any
 
 from kvspec import notation
 from kvspec.errors import BadInput
+from kvspec.operations.table import Operation
 from kvspec.serials import ILLEGIBLE, serial
 
 RESULT = "result"
@@ -90,19 +91,24 @@ def alike(listed: str, words: str, field: str) -> bool:
     """Whether a trace ends in the operation of a listed one, and does before it what that one does. Where only the
     result of the operation differs, it is the same operation, on any cache and with any number of rows."""
     trace, known = notation.from_sentence(words), notation.from_sentence(listed)
-    *before, last = [_shape(op, field == RESULT) for op in known.ops]
-    if trace.kind != known.kind or _shape(trace.ops[-1], field == RESULT) != last:
-        return False
-    done = iter([_shape(op) for op in trace.ops[:-1]])
-    return field == RESULT or all(op in done for op in before)
+    *before, last = known.ops
+    *done, ended = trace.ops
+    if field == RESULT:
+        return trace.kind == known.kind and _arguments(ended, True) == _arguments(last, True)
+    left = iter(done)
+    return trace.kind == known.kind and _does(ended, last) and all(any(_does(op, b) for op in left) for b in before)
 
 
-def _shape(op: dict[str, Any], numbers: bool = False) -> str:
-    """An operation without its cache and its number of rows; without other numbers too, unless these are wanted."""
+def _does(op: Operation, listed: Operation) -> bool:
+    """Whether an operation does what a listed one does, perhaps with rows of another geometry or content."""
+    return _arguments(listed).items() <= _arguments(op).items()
+
+
+def _arguments(op: Operation, numbers: bool = False) -> dict[str, Any]:
+    """The arguments of an operation without its cache and its number of rows; other numbers are 0, unless these are
+    wanted."""
     kept = {name: value for name, value in op.items() if name not in ("cache", "n")}
-    return repr(
-        sorted((name, value if numbers or not isinstance(value, int) else 0) for name, value in kept.items())
-    )
+    return {name: value if numbers or not isinstance(value, int) else 0 for name, value in kept.items()}
 
 
 def demand_tight(shows: str, trace: str, where: str) -> None:
