@@ -21,6 +21,9 @@ def _small(random: Random) -> str:
     return f"kv_heads=1 k_dim=6 v_dim=6 dtype={random.choice(('f32', 'f16', 'bf16'))}"
 
 
+REAL_WIDTHS = ((64, 64), (128, 128), (192, 128), (256, 256), (576, 512))
+"""Widths of the keys and the values of a head in released models."""
+
 WHOLE = 257
 """The longest prompt whose every row asks. Of a longer one the last rows ask."""
 
@@ -88,6 +91,12 @@ def _reached(n: int, random: Random, *ends: int) -> list[str]:
 
 def _growing(b: int, random: Random) -> str:
     return f"growing {_small(random)} step={random.choice((1, 256, 512, 4096)) if b < 4097 else 4096}"
+
+
+def _wide(b: int, random: Random) -> str:
+    """A cache with heads as wide as those of released models: engines split rows by their bytes."""
+    k_dim, v_dim = random.choice(REAL_WIDTHS)
+    return f"growing kv_heads=1 k_dim={k_dim} v_dim={v_dim} dtype={random.choice(('f32', 'f16', 'bf16'))} step=256"
 
 
 def _ring(b: int, random: Random) -> str:
@@ -210,6 +219,7 @@ ROWS: tuple[tuple[str, tuple[str, ...], Callable[[int, Random], str]], ...] = (
 
 RECIPES = (
     *(Recipe("attention", name, make, beside=beside) for name, beside, make in ROWS),
+    Recipe("attention", "rows of wide heads", partial(_queried, _wide, _end), most=8193, beside=("growing",)),
     Recipe("attention", "rows one by one", _step_by_step, most=65, beside=("ring",)),
     Recipe("attention", "heads", _heads, most=64, beside=("growing",)),
     Recipe("attention", "splits", _splits, most=129, beside=("growing",)),
