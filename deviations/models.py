@@ -67,6 +67,36 @@ def _values_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
     return fit(keys._replace(shape=(*values.shape[:3], config.k_dim)), values, config, *keys.shape[:3])
 
 
+class KeysGrowAlone(CacheModel):
+    """mlx-lm: where its buffers grow by steps, an update whose values have another width raises when the buffer of
+    the keys has grown and that of the values has not. Nothing shows it until the next update."""
+
+    buffer = 0
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        try:
+            super().demand_rows(keys, values)
+        except (Refused, Unsaid):
+            if keys.n and self.buffer and self._grows(keys.n) and _keys_alone_fit(self, keys, values):
+                raise Unsaid("refused") from None
+            raise
+
+    def take(self, serials: list[int]) -> None:
+        if self._grows(len(serials)):
+            step, there = self.config.step, self.buffer if self.offset % self.config.step == 0 else self.offset
+            self.buffer = there + -(-len(serials) // step) * step
+        super().take(serials)
+
+    def _grows(self, n: int) -> bool:
+        return self.offset + n > self.buffer
+
+
+def _keys_alone_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
+    """Whether rows would fit if the values were as wide as those of the cache."""
+    as_wide = values._replace(shape=(*values.shape[:3], cache.config.v_dim))
+    return as_wide != values and fit(keys, as_wide, cache.config, cache.config.batch, cache.config.kv_heads, keys.n)
+
+
 class TrimsNegative(CacheModel):
     """Trimming a negative number lengthens a cache that can be trimmed."""
 

@@ -396,7 +396,8 @@ class _Visible(_Trial):
             return storage.unsaid(want.unsaid, got)
         found = self._compare(asked, want, got)
         if found and want.unsaid and not storage.unsaid(want.unsaid, got):
-            self.oracle.lose(cache_of(op))
+            for name in {cache_of(part) for part in (op, *parts_of(asked.op))} & set(self.oracle.caches):
+                self.oracle.lose(name)
             return []
         return found
 

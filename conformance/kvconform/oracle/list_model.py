@@ -36,7 +36,7 @@ class ListModelSession(CitingSession):
         """`description` is that of the adapter to be judged; `rows` are those made so far, by serial; `model` is
         the list model, or that of a known deviation."""
         super().__init__(model(description.chapters, rows), observe)
-        self._either, self._unknown = set[int](), False
+        self._either, self._unknown, self._unsaid = set[int](), False, False
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Expected:
         """Perform one operation, with rows by name: see `TraceInputs.named`."""
@@ -66,16 +66,19 @@ class ListModelSession(CitingSession):
 
     def _run(self, op: Operation, inputs: Inputs) -> Step:
         """Note which operations may be refused or not; a run is not judged where one follows from storage."""
-        self._either, self._unknown = set(), False
+        self._either, self._unknown, self._unsaid = set(), False, False
         step = super()._run(op, inputs)
         assert isinstance(step, Expected)
+        if self._unsaid and not step.unsaid:
+            step.unsaid, step.either_way = "any", True
         step.may_fail = frozenset(self._either)
         step.result = "any" if self._unknown else step.result
         return step
 
     def _missed(self, step: Step, number: int) -> bool:
         assert isinstance(step, Expected)
-        self._either |= {number} if step.either else set()
+        self._either |= {number} if step.either or step.either_way else set()
+        self._unsaid = self._unsaid or step.either_way
         self._unknown = self._unknown or step.result == "any"
         for cache in self.caches.values() if step.result == "ok" else ():
             if isinstance(cache, CacheModel):

@@ -190,12 +190,40 @@ def test_entries_hold_together(modelled: KnownDeviation) -> None:
     assert [behind("RefusesFive", *entries).exit_status for entries in both] == [0, 1, 1]
 
 
-def test_a_model_may_leave_open_what_a_cache_holds() -> None:
-    file = ROOT / "deviations" / "kvconform.toml"
-    counts = next(k for k in known.read(file) if k.models == ("models.py:CountsRefusedRows",))
-    seen = judging.record_of(
-        f"{update_engines.__name__}:counts_later_rows", RINGS, known=(replace(counts, adapter="", versions=""),)
+def of_released(model: str) -> KnownDeviation:
+    """The entry of the released engines with this model, for any adapter."""
+    entries = known.read(ROOT / "deviations" / "kvconform.toml")
+    return replace(next(k for k in entries if k.models == (f"models.py:{model}",)), adapter="", versions="")
+
+
+OPEN_ENDED = {
+    "append 2; run 1 {rewind 3; append 2}; append 1": True,
+    "append 2; run 2 {rewind 3; append 2; rewind 1}; rewind 0": True,
+    "append 2; run 1 {rewind 3; append 2}; free": True,
+    "append 2; run 1 {rewind 1; append 2}; append 1": False,
+}
+
+
+@pytest.mark.parametrize(("ops", "deviates"), OPEN_ENDED.items())
+def test_what_a_model_leaves_open_in_a_run_is_open_behind_it(ops: str, deviates: bool) -> None:
+    under_test = LocalAdapter(known_engines.lengthens, known=(of_released("TrimsNegative"),))
+    seen = under_test.trial(notation.trace("growing", "kv_heads=1", ops))
+    assert (seen.failed, bool(seen.known)) == (deviates, deviates), seen.differences
+
+
+def test_keys_that_grow_alone_explain_what_lies_behind_them_and_no_more() -> None:
+    under_test = LocalAdapter(known_engines.keys_grow_alone, known=(of_released("KeysGrowAlone"),))
+    words = (
+        "append 2; append 1 v_dim=3; append 1",
+        "append 1; append 1 v_dim=3; append 1; append 1; append 1 v_dim=3",
     )
+    behind, before = (under_test.trial(notation.trace("growing", "kv_heads=1 step=2", ops)) for ops in words)
+    assert behind.failed and behind.known and not before.failed
+
+
+def test_a_model_may_leave_open_what_a_cache_holds() -> None:
+    counts = of_released("CountsRefusedRows")
+    seen = judging.record_of(f"{update_engines.__name__}:counts_later_rows", RINGS, known=(counts,))
     assert (clause(seen, "RING-13").verdict, seen.exit_status) == ("XFAIL", 0)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from kvadapters.update import from_update
 from support.engines.update_engines import WindowCache, adapter
 
 
@@ -41,10 +44,48 @@ class ForgetsTwo(Forgets):
 
 
 forgets, forgets_and_shows, forgets_two = adapter(Forgets), adapter(ForgetsAndShows), adapter(ForgetsTwo)
-growing_forgets = adapter(
-    Forgets,
-    kind="growing",
-    make=lambda config: Forgets(1 << 20),
-    without=("ask",),
-    dialect={"growing.shape": "first append"},
+
+
+class Lengthens(WindowCache):
+    """Trims less than nothing: it then has a row more, which nobody gave it."""
+
+    def trim(self, n: int) -> None:
+        if n < 0:
+            self.offset -= n
+            self.rows = [np.concatenate([a, a[:, :, :1]], axis=2) if a.shape[2] else a for a in self.rows]
+        else:
+            super().trim(n)
+
+
+class KeysGrowAlone:
+    """Buffers that grow by steps: those of the keys first, so that values of another width come too late."""
+
+    def __init__(self, step: int) -> None:
+        self.step, self.offset, self.rows = step, 0, list[Any]()
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        if new[0].shape[:3] != new[1].shape[:3]:
+            raise ValueError("as many keys as values")
+        self.rows = self.rows or [a[:, :, :0] for a in new]
+        end = self.offset + new[0].shape[2]
+        if any(a.dtype != b.dtype for a, b in zip(self.rows, new, strict=True)):
+            raise TypeError("rows of another dtype")
+        for i, a in enumerate(new) if end > self.rows[0].shape[2] else ():
+            room = np.zeros((*a.shape[:2], -(-a.shape[2] // self.step) * self.step, a.shape[3]), a.dtype)
+            self.rows[i] = np.concatenate([self.rows[i], room], axis=2)
+        for a, b in zip(self.rows, new, strict=True):
+            a[:, :, self.offset : end] = b
+        self.offset = end
+        return self.rows[0][:, :, :end], self.rows[1][:, :, :end]
+
+
+GROWING: dict[str, Any] = {"kind": "growing", "without": ("ask",), "dialect": {"growing.shape": "first append"}}
+growing_forgets = adapter(Forgets, make=lambda config: Forgets(1 << 20), **GROWING)
+lengthens = adapter(Lengthens, make=lambda config: Lengthens(1 << 20), **GROWING)
+keys_grow_alone = from_update(
+    "KeysGrowAlone",
+    make=lambda config: KeysGrowAlone(config.step),
+    update=lambda c, keys, values: c.update_and_fetch(keys, values),
+    length=lambda c: c.offset,
+    **GROWING,
 )
