@@ -22,7 +22,7 @@ SIZES = {size.name: size for size in sizes() if size.chapter == "attention"}
 
 
 class Fault(NamedTuple):
-    """`was` stands once in the text; with `now` it is wrong from `begin` rows on. Traces of `size` ask about them."""
+    """`was` stands once in the text; with `now` it is wrong from `begin` rows on. Traces of `size` ask about it."""
 
     was: str
     now: str
