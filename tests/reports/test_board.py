@@ -7,14 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kvconform.cli import main
 from kvconform.commands.board import NOT_FILED, board
 from kvconform.runner.verdict import known
 from kvreports import json_file
 from kvreports.board import badge as badges
-from kvreports.board import html
-from kvreports.board.engines import SORTS, Board, Engine
+from kvreports.board import html, markdown
+from kvreports.board.engines import SORTS, Board, Deviation, Engine
 from kvreports.board.trend import trend
 from kvspec.records.run import Record
 from support.samples.record_samples import failing, passing
@@ -54,6 +55,44 @@ def test_the_gravest_deviations_of_an_engine_come_first() -> None:
     sorts = [[d.sort for d in e.deviations] for e in board(RECORDS, KNOWN, PUBLISHED).engines]
     assert all(found == sorted(found, key=SORTS.index) for found in sorts)
     assert any(found[0] == "wrong result" and len(set(found)) > 2 for found in sorts if found)
+
+
+def deviation(sort: str, bug: str, *clauses: str) -> Deviation:
+    """A failure of these clauses that is known."""
+    failure = replace(failing().failures[0], clauses=list(clauses))
+    return Deviation(failure, sort, f"why {bug}", bug=bug)
+
+
+def test_a_bug_is_one_row_whatever_the_clauses_that_it_breaks() -> None:
+    shown = [deviation("wrong result", "mask", "RING-1", "MASK-8"), deviation("unchecked", "sizes", "RING-14")]
+    shown += [deviation("wrong result", "mask", "RING-3"), deviation("wrong result", "rows", "RING-1")]
+    found = Engine(passing(), "r.json", shown)
+    assert [(b.first.sort, b.name, b.clauses) for b in found.bugs] == [
+        ("wrong result", "mask", ["RING-1", "MASK-8", "RING-3"]),
+        ("wrong result", "rows", ["RING-1"]),
+        ("unchecked", "sizes", ["RING-14"]),
+    ]
+    text = markdown.render(Board([found], []))
+    assert text.count("**Wrong result** in ") == 2 and "Bugs by sort: 2 wrong result, 1 unchecked" in text
+
+
+def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:
+    worse, better = (
+        deviation("wrong result", "mask", "RING-1"),
+        [deviation("unchecked", b, "RING-14") for b in "abc"],
+    )
+    many = Engine(replace(passing(), adapter=passing().adapter | {"name": "many"}), "m", better)
+    one = Engine(replace(passing(), adapter=passing().adapter | {"name": "one"}), "o", [worse])
+    found = Board([many, one], [])
+    assert [c.name for c in found.caches] == ["one", "many"] and found.sorts == list(SORTS[1:])
+    rows = [row for row in html.render(found).split("<tr") if 'scope="row"' in row]
+    assert ['<td class="bad">1</td>' in row for row in rows] == [True, False] and "<td>3</td>" in rows[1]
+
+
+def test_a_quick_run_is_told() -> None:
+    part = replace(passing(), selection={"left out": "most traces"})
+    told = [markdown.render(Board([Engine(r, "r", [])], [])).count(", quick run |") for r in (part, passing())]
+    assert told == [1, 0]
 
 
 def test_limits_are_told_in_words() -> None:

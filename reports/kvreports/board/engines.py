@@ -28,7 +28,9 @@ AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequence
 
 @dataclass(frozen=True)
 class Deviation:
-    """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty."""
+    """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty.
+
+    Deviations of one `bug` are the same bug: one model, or one outcome, and one script that shows it."""
 
     failure: Failure
     sort: str
@@ -36,11 +38,30 @@ class Deviation:
     link: str = ""
     script: str = ""
     draft: str = ""
+    bug: str = ""
 
     @property
     def gravity(self) -> int:
         """Its place among the sorts; unknown ones come last."""
         return rank(self.sort, SORTS)
+
+
+@dataclass(frozen=True)
+class Bug:
+    """What an engine does otherwise, and all the traces of a record that show it, the shortest first."""
+
+    name: str
+    shown: tuple[Deviation, ...]
+
+    @property
+    def first(self) -> Deviation:
+        """The deviation with the shortest trace; all of them have its sort."""
+        return self.shown[0]
+
+    @property
+    def clauses(self) -> list[str]:
+        """The clauses that it breaks, those of the shortest trace first."""
+        return list(dict.fromkeys(clause for d in self.shown for clause in d.failure.clauses))
 
 
 @dataclass(frozen=True)
@@ -60,6 +81,28 @@ class Engine:
     def version(self) -> str:
         """The version of the engine."""
         return engine_version(self.record)
+
+    @cached_property
+    def bugs(self) -> list[Bug]:
+        """Its bugs, the gravest first: several clauses may be broken by one."""
+        by: dict[tuple[str, str], list[Deviation]] = {}
+        for d in sorted(self.deviations, key=lambda d: (d.gravity, len(d.failure.words))):
+            by.setdefault((d.sort, d.bug or d.reason), []).append(d)
+        return [Bug(name, tuple(shown)) for (_, name), shown in by.items()]
+
+    def of_sort(self, sort: str) -> int:
+        """How many bugs of a sort it has."""
+        return sum(bug.first.sort == sort for bug in self.bugs)
+
+    @property
+    def gravity(self) -> tuple[int, ...]:
+        """How many bugs of each sort it has, the gravest sort first."""
+        return tuple(self.of_sort(sort) for sort in SORTS)
+
+    @property
+    def part(self) -> bool:
+        """Whether a run judged a part of what a whole run judges."""
+        return "left out" in self.record.selection
 
     @property
     def claims(self) -> Mapping[str, Mapping[str, Any]]:
@@ -85,8 +128,12 @@ class Engine:
         verdicts = counts(self.record)
         claimed = sum(verdicts.values()) - verdicts.get("NOT_CLAIMED", 0)
         held = sum(verdicts.get(v, 0) for v in HELD)
-        partly = verdicts.get("PARTLY_OBSERVED", 0) + verdicts.get("BY_ADAPTER", 0)
-        return claimed, held, partly, claimed - held - verdicts.get("NOT_RUN", 0)
+        return claimed, held, verdicts.get("PARTLY_OBSERVED", 0), claimed - held - verdicts.get("NOT_RUN", 0)
+
+    @property
+    def by_adapter(self) -> int:
+        """How many clauses hold in what the adapter answered in the engine's place."""
+        return counts(self.record).get("BY_ADAPTER", 0)
 
     def chapter(self, name: str) -> str:
         """How many claimed clauses of a chapter hold: `13 of 14`; empty if the chapter is not claimed."""
@@ -139,9 +186,15 @@ class Board:
 
     @property
     def caches(self) -> list[Cache]:
-        """The caches by name, each with all of its records."""
+        """The caches, each with all of its records: those with the gravest bugs first, then by name."""
         by = groupby(sorted(self.engines, key=lambda e: (e.name, e.record.started)), key=lambda e: e.name)
-        return [Cache(name, list(engines)) for name, engines in by]
+        found = [Cache(name, list(engines)) for name, engines in by]
+        return sorted(found, key=lambda c: ([-n for n in c.newest.gravity], c.name))
+
+    @property
+    def sorts(self) -> list[str]:
+        """The sorts that have a column: `not filed` only where there is one."""
+        return [s for s in SORTS if s != SORTS[0] or any(e.of_sort(s) for e in self.engines)]
 
     @cached_property
     def anchors(self) -> list[str]:
@@ -165,14 +218,15 @@ class Board:
 
     @property
     def headline(self) -> str:
-        """How many caches were judged, and how many deviations of each sort their newest versions have."""
+        """How many caches were judged, and how many bugs of each sort their newest versions have. A bug of several
+        caches counts once."""
         newest = [c.newest for c in self.caches]
-        gravest = sorted((d for e in newest for d in e.deviations), key=lambda d: d.gravity)
-        told = ", ".join(f"{n} {sort}" for sort, n in Counter(d.sort for d in gravest).items())
+        bugs = {(rank(b.first.sort, SORTS), b.first.sort, b.name) for e in newest for b in e.bugs}
+        told = ", ".join(f"{n} {sort}" for sort, n in Counter(sort for _, sort, _ in sorted(bugs)).items())
         clean = sum(not e.deviations for e in newest)
         count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
         judged = f"{count} judged, {clean} of them without a deviation"
-        return f"{judged}. Shortest traces by sort: {told or 'none'}"
+        return f"{judged}. Bugs by sort: {told or 'none'}"
 
 
 def _limits(limits: Mapping[str, Any]) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from kvreports.board.engines import Board, Deviation, Engine
+from kvreports.board.engines import Board, Bug, Engine
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
 that it claims; other clauses were not judged. Clauses that are *partly observed* hold in everything that could be
-seen, or the adapter answered for the engine. A row without a deviation is news too.
+seen; of those *by adapter* the adapter answered in the engine's place. The columns behind them count bugs: one bug
+may break several clauses. The caches with the gravest bugs come first. A row without a bug is news too. A *quick
+run* judged a part of what a whole run judges.
 
 **Wrong result**: a query sees rows that it must not see, or misses rows. **Broken promise**: it does not do what
 its own text says. **After an error**: the engine raised an error and left a changed cache; it promises nothing for
@@ -20,27 +22,37 @@ from the spec on purpose."""
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
     parts = ["# The board", f"{literal(board.headline)}.", INTRODUCTION, _engines(board)]
-    parts += [part for engine in board.engines for part in _engine(engine, board.spec)]
+    parts += [part for cache in board.caches for engine in cache.engines for part in _engine(engine, board.spec)]
     rows = [[literal(u.engine), literal(u.reason)] for u in board.unjudged]
     parts += ["## Not judged", table(["engine", "what stopped it"], rows)] if rows else []
     return "\n\n".join(parts) + "\n"
 
 
 def _engines(board: Board) -> str:
-    head = ["cache", "version", "holds", "partly observed", "broken", *board.chapters, "dialects and limits"]
-    return table(head, [_row(e, board) for e in board.engines])
+    head = [
+        "cache",
+        "version",
+        "holds",
+        "partly observed",
+        "by adapter",
+        *board.sorts,
+        *board.chapters,
+        "dialects and limits",
+    ]
+    return table(head, [_row(e, board) for cache in board.caches for e in cache.engines])
 
 
 def _row(engine: Engine, board: Board) -> list[str]:
-    claimed, held, partly, broken = engine.numbers
+    claimed, held, partly, _ = engine.numbers
     name = f"[{literal(engine.name)}]({engine.address})"
     chapters = [engine.chapter(c) for c in board.chapters]
     return [
         name,
-        literal(engine.version),
+        literal(engine.version) + (", quick run" if engine.part else ""),
         f"{held} of {claimed}",
         str(partly),
-        str(broken),
+        str(engine.by_adapter),
+        *(str(engine.of_sort(sort) or "") for sort in board.sorts),
         *chapters,
         literal(engine.dialects),
     ]
@@ -51,15 +63,15 @@ def _engine(engine: Engine, spec: str) -> list[str]:
         return []
     return [
         f"## {literal(engine.name)} {literal(engine.version)}",
-        *(_deviation(d, spec) for d in engine.deviations),
+        *(_bug(bug, spec) for bug in engine.bugs),
     ]
 
 
-def _deviation(deviation: Deviation, spec: str) -> str:
-    failure = deviation.failure
+def _bug(bug: Bug, spec: str) -> str:
+    deviation, failure = bug.first, bug.first.failure
     links = {"script": deviation.script, "draft of a report": deviation.draft, "upstream": deviation.link}
     told = ", ".join(f"[{name}]({address})" for name, address in links.items() if address)
-    sort = f"**{deviation.sort.capitalize()}** in {cited(failure.clauses, spec)}"
+    sort = f"**{deviation.sort.capitalize()}** in {cited(bug.clauses, spec)}"
     words = [f"{sort}: {literal(deviation.reason)}", told]
     words += [f"{code(failure.words, 400)}: {literal(failure.message, 300)}"]
     words += [fenced(draw(failure.steps))] if deviation.sort == "wrong result" else []
