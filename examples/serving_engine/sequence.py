@@ -53,7 +53,7 @@ class Request:
     stop: int | None
 
 
-@dataclass
+@dataclass(eq=False)
 class Sequence:
     """One text in the engine. The rows of its first `computed` tokens lie in its blocks; `tables` has them for each
     group of layers. The first `published` blocks were offered to the prefix cache, under `keys`."""

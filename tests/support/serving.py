@@ -5,19 +5,15 @@ while others are computed. It ends with the first thing that is wrong."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from kvadapters.probe import Precision, Probe, read
-from kvadapters.probe.weights import AMPLITUDE, WEIGHT_LOGIT
 from serving_engine import Engine, Output, Settings
-from serving_engine.model import Model
+from support.serving_judge import Asked, loaded, wrong_in
 
 CHECKPOINTS = (("qwen3", "full,window 6"), ("llama", "full,full"), ("qwen3", "window 5,full,window 5"))
 """The architectures and layers of lives. The first is taken twice as often as the others."""
@@ -27,35 +23,12 @@ MOST_STEPS = 3000
 """Steps after which a request that has no answer is stuck: more than a correct engine needs for all of a life."""
 
 
-@cache
-def loaded(architecture: str, layers: str) -> tuple[Probe, Model]:
-    """A probe with one kv head, which is quick, and the engine's model of its checkpoint."""
-    probe = Probe.of(architecture, layers)
-    probe = replace(probe, layout=replace(probe.layout, kv_heads=1))
-    with tempfile.TemporaryDirectory() as folder:
-        probe.write(folder)
-        return probe, Model(Path(folder))
-
-
 @dataclass(frozen=True)
 class Wrong:
     """What was wrong first: after how many requests of all lives, and how it shows."""
 
     requests: int
     words: str
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request, and the outputs that it must get."""
-
-    prompt: list[int]
-    new: int
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def samples(self) -> int:
-        return int(self.options.get("samples", 1))
 
 
 def settings_of(draw: np.random.Generator, groups: int, **fixed: Any) -> Settings:
@@ -84,33 +57,62 @@ class Life:
         self.probe, model = loaded(*self.checkpoint)
         self.settings = settings_of(self.draw, len(model.groups()), **fixed)
         self.engine = Engine(model, self.settings)
-        self.texts: list[list[int]] = []
+        self.texts: list[tuple[str, list[int]]] = []
         self.open: dict[int, Asked] = {}
+        self.asked: list[Asked] = []
         self.answered: dict[int, set[int]] = {}
         self.wrong = ""
 
     def lived(self, requests: int) -> tuple[int, str]:
         """Live until something is wrong; say after how many requests, and what."""
-        for count in range(1, requests + 1):
+        for number in range(1, requests + 1):
             self.ask()
-            self.go_on(int(self.draw.choice([0, 1, 2, 6])))
-            if count % 10 == 0 or count == requests:
+            self.go_on(int(self.draw.choice([0, 1, 1, 2, 6])))
+            if number % 10 == 0 or number == requests:
                 self.go_on(MOST_STEPS)
                 self.wrong = self.wrong or self.missing()
             if self.wrong:
-                return count, self.wrong
-        return requests, ""
+                return len(self.asked), self.wrong
+        self.ask_the_largest()
+        self.go_on(MOST_STEPS)
+        return len(self.asked), self.wrong or self.missing()
 
     def ask(self) -> None:
-        """Add a request, and now and then abort one."""
-        asked = self.request()
-        number = self.told(lambda: self.engine.add(list(asked.prompt), asked.new, **asked.options))
-        if not self.wrong:
-            self.open[number] = asked
-        if not self.wrong and self.draw.random() < 0.12:
-            number = int(self.draw.choice(list(self.open)))
+        """Add a request. Now and then abort one; or begin a long text as one that is open begins, and abort it in
+        mid prefill."""
+        chance = self.draw.random()
+        if self.open and chance < 0.1:
+            self.abort(int(self.draw.choice(list(self.open))))
+        elif self.open and chance < 0.2:
+            prompt = self.open[int(self.draw.choice(list(self.open)))].prompt
+            more = self.draw.integers(0, self.probe.layout.ids, LONGEST - len(prompt))
+            self.add(Asked([*prompt, *map(int, more)], 1, {"salt": ""}))
+            self.go_on(int(self.draw.integers(1, 4)))
+            self.abort(max(self.open, default=0))
+        self.add(self.request())
+
+    def abort(self, number: int) -> None:
+        """Abort a request, if it is open."""
+        if number in self.open and not self.wrong:
             self.told(lambda: self.engine.abort(number))
             del self.open[number]
+
+    def add(self, asked: Asked) -> bool:
+        """Add a request; say whether the engine takes it. It says why it does not by ValueError."""
+        try:
+            number = self.engine.add(list(asked.prompt), asked.new, **asked.options)
+        except ValueError:
+            return False
+        self.open[number] = asked
+        self.asked.append(asked)
+        self.texts.append((asked.options["salt"], asked.prompt))
+        return True
+
+    def ask_the_largest(self) -> None:
+        """Add the longest prompt that the engine takes: all of its blocks are free again."""
+        ids, size = self.probe.layout.ids, self.settings.block_size
+        longest = [int(t) for t in self.draw.integers(0, ids, size * self.settings.blocks)]
+        any(self.add(Asked(longest[:rows], 1, {"salt": "c"})) for rows in range(len(longest), 0, -size))
 
     def told(self, do: Callable[[], Any]) -> Any:
         """Give what the engine answers; whatever it raises is wrong."""
@@ -136,8 +138,9 @@ class Life:
 
     def request(self) -> Asked:
         """Draw a request."""
-        prompt, new = self.prompt(), int(self.draw.integers(1, MOST_NEW + 1))
-        options: dict[str, Any] = {"salt": str(self.draw.choice(["", "", "", "a", "b"]))}
+        salt, earlier = self.earlier()
+        prompt, new = self.prompt(earlier), int(self.draw.integers(1, MOST_NEW + 1))
+        options: dict[str, Any] = {"salt": salt if self.draw.random() < 0.8 else str(self.draw.choice(["", "a"]))}
         if self.draw.random() < 0.25:
             options["samples"] = int(self.draw.integers(1, 4))
         if "samples" in options or self.draw.random() < 0.3:
@@ -147,12 +150,17 @@ class Life:
             options["stop"] = (prompt[-1] + int(self.draw.integers(1, 5))) % self.probe.layout.ids
         return Asked(prompt, new, options)
 
-    def prompt(self) -> list[int]:
-        """Draw a prompt: mostly one that an earlier text begins with, or one that is like it but in one place."""
-        fresh = [int(t) for t in self.draw.integers(0, self.probe.layout.ids, self.draw.integers(1, 20))]
+    def earlier(self) -> tuple[str, list[int]]:
+        """Draw one of the newest texts and its salt; now and then none."""
         if not self.texts or self.draw.random() < 0.2:
+            return "", []
+        return self.texts[int(self.draw.integers(max(0, len(self.texts) - 12), len(self.texts)))]
+
+    def prompt(self, text: list[int]) -> list[int]:
+        """Draw a prompt that begins as a text, or is like it but in one place; a fresh one if there is no text."""
+        fresh = [int(t) for t in self.draw.integers(0, self.probe.layout.ids, self.draw.integers(1, 20))]
+        if not text:
             return fresh + self.counting(fresh)
-        text = list(self.texts[int(self.draw.integers(max(0, len(self.texts) - 12), len(self.texts)))])
         size = self.settings.block_size
         end = int(self.draw.integers(0, len(text) // size + 1)) * size + int(self.draw.integers(-1, 2))
         start = size if self.draw.random() < 0.08 and len(text) > size else 0
@@ -177,74 +185,38 @@ class Life:
         samples.add(output.sample)
         if len(samples) == asked.samples:
             del self.open[output.id]
-        self.texts.append([*asked.prompt, *output.tokens])
-        words = wrong_in(self.checkpoint, asked, output, self.settings)
+        self.texts.append((asked.options["salt"], [*asked.prompt, *output.tokens]))
+        words = wrong_in(self.checkpoint, asked, output, self.settings) or self.reused(asked, output.reused)
         return words and f"request {output.id}, {len(asked.prompt)} tokens, sample {output.sample}: {words}"
 
-
-def wrong_in(checkpoint: tuple[str, str], asked: Asked, output: Output, settings: Settings) -> str:
-    """Say what is wrong with an output, by what float64 answers to the same tokens."""
-    text, (probe, _) = [*asked.prompt, *output.tokens][:-1], loaded(*checkpoint)
-    given, shape = output.logprobs, (len(output.tokens), probe.layout.vocabulary)
-    if given.shape != shape or given.dtype != np.float32 or not output.tokens:
-        return f"logprobs are {given.dtype} {given.shape}, not float32 {shape}"
-    if not np.isfinite(given).all():
-        return "logprobs are not finite"
-    if settings.rows == "f32":
-        right = _logprobs(checkpoint, tuple(text))[len(asked.prompt) - 1 :]
-        if np.abs(given - right).max() > bound(len(text)):
-            return _told(probe, text, output, Precision("f32")) or "other logprobs than float64's"
-    elif words := _told(probe, text, output, Precision("f32", rows="q8_0")):
-        return words
-    return _ended(asked, output) or _chosen(asked, output)
+    def reused(self, asked: Asked, rows: int) -> str:
+        """Say whether more rows were reused than others of this salt have in common with the prompt. What is
+        generated behind a whole prompt may be reused too."""
+        size, salt, most = self.settings.block_size, asked.options["salt"], 0
+        for other in self.asked:
+            if other is not asked and other.options["salt"] == salt:
+                same = common(other.prompt, asked.prompt)
+                most = max(most, same + (other.new if same == len(other.prompt) else 0))
+        if rows % size or rows > min(most, len(asked.prompt) - 1):
+            return f"{rows} rows were reused; texts of its salt have at most {most} in common with it"
+        return ""
 
 
-@lru_cache(1000)
-def _logprobs(checkpoint: tuple[str, str], text: tuple[int, ...]) -> Any:
-    probe, _ = loaded(*checkpoint)
-    logits = probe.network.logits(probe.network.hidden(text))
-    shifted = logits - logits.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-
-
-def bound(rows: int) -> float:
-    """How far a correct engine's logprobs may be from float64's: roundings of logits up to 32, twice, and of
-    weights by RoPE's angles."""
-    precision = Precision("f32")
-    return 64 * precision.relative + WEIGHT_LOGIT * precision.score(AMPLITUDE, 1.0, rows)
-
-
-def _told(probe: Probe, text: list[int], output: Output, precision: Precision) -> str:
-    judgement = read(probe, text, output.logprobs, precision)
-    return f"{judgement.wrong[0].place}: {judgement.wrong[0].findings[0].words}" if judgement.wrong else ""
-
-
-def _ended(asked: Asked, output: Output) -> str:
-    stop = asked.options.get("stop")
-    ends = [i + 1 for i, token in enumerate(output.tokens) if token == stop or i + 1 == asked.new]
-    right = "stop" if output.tokens[-1] == stop else "length"
-    if ends[:1] != [len(output.tokens)] or output.finished != right:
-        return f"{len(output.tokens)} of {asked.new} tokens, stop {stop}: finished by {output.finished}"
-    return ""
-
-
-def _chosen(asked: Asked, output: Output) -> str:
-    for index, (row, token) in enumerate(zip(output.logprobs, output.tokens, strict=True)):
-        biased = row.astype(np.float64)
-        for i, more in asked.options.get("bias", {}).items():
-            biased[i] += more
-        rank = output.sample if index == 0 else 0
-        if abs(biased[token] - np.sort(biased)[-1 - rank]) > 1e-9:
-            return f"token {index} is t{token}, not the likeliest"
-    return ""
+def common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Count the tokens that both texts begin with."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def lives(requests: int, seed: int = 0, each: int = 50, **fixed: Any) -> Wrong | None:
     """Live lives of `each` requests, until something is wrong or so many requests were made."""
-    for number in range(-(-requests // each)):
-        count, words = Life(seed * 1000 + number, **fixed).lived(each)
-        if words:
-            return Wrong(number * each + count, words)
+    asked = 0
+    for number in count():
+        more, words = Life(seed * 1000 + number, **fixed).lived(each)
+        asked += more
+        if words and asked <= requests:
+            return Wrong(asked, words)
+        if asked >= requests:
+            break
     return None
 
 

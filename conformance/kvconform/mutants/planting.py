@@ -115,18 +115,22 @@ class Patch(NamedTuple):
         """The class with the other text in its method. Raises BadInput unless `was` occurs there exactly once."""
         owner, _, name = self.of.partition(".")
         method = inspect.unwrap(getattr(OWNERS.get(owner), name, None) or _no_method(self))
-        source = inspect.getsource(method)
-        if source.count(self.was) != 1:
-            raise BadInput(
-                f"{self.title}: was: {self.was!r} stands {source.count(self.was)} times in {self.of}, not once"
-            )
-        line = source[: source.index(self.was)].rpartition("\n")[2]
-        indented = self.now.replace("\n", "\n" + " " * (len(line) - len(line.lstrip())))
+        source = retold(self.title, method, self.was, self.now)
         names = {**NAMES, **method.__globals__, owner: OWNERS[owner]}
-        text = f"class {self.title}({owner}):\n{source.replace(self.was, indented)}"
+        text = f"class {self.title}({owner}):\n{source}"
         exec(compile(text, f"<{self.of} patched>", "exec"), names)
         made: type = names[self.title]
         return speculative(made) if hasattr(made, "in_round") else made
+
+
+def retold(title: str, method: Callable[..., Any], was: str, now: str) -> str:
+    """Give the source of a method with the text `now` in place of `was`. Raises BadInput unless this occurs there
+    exactly once."""
+    source = inspect.getsource(method)
+    if source.count(was) != 1:
+        raise BadInput(f"{title}: was: {was!r} stands {source.count(was)} times in {method.__qualname__}, not once")
+    line = source[: source.index(was)].rpartition("\n")[2]
+    return source.replace(was, now.replace("\n", "\n" + " " * (len(line) - len(line.lstrip()))))
 
 
 def _no_method(patch: Patch) -> NoReturn:
