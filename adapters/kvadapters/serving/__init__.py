@@ -1,0 +1,1 @@
+"""Whole engines that serve requests: what a driver of one gives, and drivers, about thirty lines each."""

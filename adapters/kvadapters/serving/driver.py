@@ -1,0 +1,133 @@
+"""What a serving engine is asked, what it answers, and what it says of itself.
+
+A driver is a subclass of `Driver` with three methods: `submit`, `wait` and `cancel`. What the others do by default
+is right for an engine that works by itself and tells nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kvadapters.probe.reader.answers import Answers
+from kvspec.errors import BadInput
+
+CAN = {
+    "concurrent": "several requests at once",
+    "cancel": "requests that are cancelled",
+    "samples": "several answers to one prompt",
+    "salt": "rows that are shared by requests of one salt",
+    "cached": "it tells how many tokens of a prompt it did not compute",
+    "reset": "it can begin anew, as if it had done nothing",
+}
+"""What an engine may be able to do or to tell."""
+
+SIZES = ("block", "blocks", "chunk", "drafts", "sequences", "longest")
+"""Sizes that a driver declares: rows of a block, blocks, tokens of a prompt that are computed at once, tokens that
+are drafted at once, requests that are computed at once, and tokens of the longest text. 0: none, or not known."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What an engine says of itself. `tells` says what its answers hold: logprobs of `all` ids, of the `top` k, or
+    the `tokens` alone."""
+
+    name: str
+    version: str = ""
+    flags: str = ""
+    block: int = 0
+    blocks: int = 0
+    chunk: int = 0
+    drafts: int = 0
+    sequences: int = 0
+    longest: int = 0
+    tells: str = "all"
+    can: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if strange := sorted(self.can - CAN.keys()):
+            raise BadInput(f"{self.name} says that it can {strange[0]!r}; there are {', '.join(CAN)}")
+        if wrong := [name for name in SIZES if not 0 <= getattr(self, name) <= 1 << 24]:
+            raise BadInput(
+                f"{self.name} declares {wrong[0]}={getattr(self, wrong[0])}; sizes are from 0 to {1 << 24}"
+            )
+
+    def with_sizes(self, text: str) -> Declared:
+        """Add sizes in words, such as `block=16,blocks=64`. Raises BadInput."""
+        said = dict[str, Any]()
+        for word in filter(None, text.replace(" ", "").split(",")):
+            name, _, value = word.partition("=")
+            if name not in SIZES or not value.isdigit() or len(value) > 9:
+                raise BadInput(f"{word!r} declares nothing; write NAME=NUMBER with {', '.join(SIZES)}")
+            said[name] = int(value)
+        return replace(self, **said)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Tokens, and how many are wanted behind them, each the likeliest. `bias` is added to logits before tokens are
+    chosen; where several `samples` are asked for, it makes several tokens equally likely."""
+
+    tokens: tuple[int, ...]
+    new: int = 1
+    samples: int = 1
+    salt: str = ""
+    bias: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One answer: its tokens, and logits or logprobs of each of them, before any bias: [new, vocabulary], or a
+    mapping of the ids that are known, or None."""
+
+    tokens: tuple[int, ...]
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All samples of a request, and how many tokens of its prompt were not computed, as their rows were there."""
+
+    samples: tuple[Sample, ...]
+    cached: int | None = None
+
+
+class EngineFailed(Exception):
+    """An engine has failed at a request that it had accepted, or gives what is no answer; says what it said."""
+
+
+class Driver:
+    """A whole engine. What `submit` gives is handed to `wait` and `cancel`."""
+
+    declared: Declared
+
+    def submit(self, request: Request) -> Any:
+        """Begin a request, without waiting for it. Raises Refused if the engine does not take it."""
+        raise NotImplementedError
+
+    def wait(self, handle: Any) -> Answer:
+        """Wait for an answer. Raises Refused or EngineFailed."""
+        raise NotImplementedError
+
+    def cancel(self, handle: Any) -> None:
+        """Let a request go, wherever it is."""
+        raise NotImplementedError
+
+    def step(self, count: int) -> None:
+        """Let the engine work a little: so many of its steps, where the driver drives them."""
+        time.sleep(0.002 * count)
+
+    def counts(self) -> Mapping[str, int]:
+        """Give what the engine has counted since its start, by `COUNTED`; what it does not tell is left out."""
+        return {}
+
+    def reset(self) -> None:
+        """Begin anew, as if nothing had been done; only of an engine that can `reset`."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let the engine go."""
+
+
+COUNTED = ("cached tokens", "evictions", "preemptions", "drafts accepted", "drafts rejected")

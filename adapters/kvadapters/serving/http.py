@@ -1,0 +1,182 @@
+"""Servers that speak OpenAI's completions over HTTP: vLLM, llama.cpp, the serving engine of the examples, others.
+
+A request is sent by `submit` and its answer read by `wait`, so that many are under way without a thread. Where a
+server needs other words than the usual ones, it says so in a refusal, and the next form is tried once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample
+from kvadapters.serving.metrics import counted, sizes
+from kvspec.errors import BadInput, CannotRun, Refused
+
+TIMEOUT = 120.0
+"""Seconds that a server may be silent."""
+LARGEST = 1 << 28
+"""Bytes of an answer that are read."""
+
+
+class Server(Driver):
+    """A server at an address that ends with /v1. `known` adds what the server does not say of itself."""
+
+    def __init__(self, address: str, model: str, probe: Probe, known: str = "") -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(f"{address!r} is no address of a server, such as http://127.0.0.1:8000/v1")
+        self.parts, self.model, self.probe = parts, model, probe
+        self.ids = {word: i for i, word in enumerate(probe.layout.words())}
+        self.logprobs = _forms(probe)
+        self.declared = Declared(address).with_sizes(known)
+        self._meet(known)
+
+    def submit(self, request: Request) -> Any:
+        """Send a request."""
+        connection = self._connected()
+        body = {
+            "model": self.model,
+            "prompt": list(request.tokens),
+            "max_tokens": request.new,
+            "temperature": 1.0 if request.samples > 1 else 0.0,
+            **self.logprobs[0],
+            **({"n": request.samples} if request.samples > 1 else {}),
+            **({"cache_salt": request.salt} if request.salt else {}),
+            **({"logit_bias": {str(t): b for t, b in request.bias.items()}} if request.bias else {}),
+        }
+        connection.request("POST", f"{self.parts.path}/completions", json.dumps(body), _HEADERS)
+        return connection
+
+    def wait(self, handle: Any) -> Answer:
+        """Read the answer to a request."""
+        said = _read(handle)
+        choices = sorted(said["choices"], key=lambda choice: int(choice.get("index", 0)))
+        details = (said.get("usage") or {}).get("prompt_tokens_details") or {}
+        return Answer(tuple(map(self._sample, choices)), details.get("cached_tokens"))
+
+    def cancel(self, handle: Any) -> None:
+        """Hang up."""
+        handle.close()
+
+    def counts(self) -> Mapping[str, int]:
+        """Give what the server's metrics count."""
+        return counted(self._get("/metrics"))
+
+    def _connected(self) -> HTTPConnection:
+        kind = HTTPSConnection if self.parts.scheme == "https" else HTTPConnection
+        return kind(self.parts.hostname or "", self.parts.port, timeout=TIMEOUT)
+
+    def _get(self, path: str) -> str:
+        """Read a text of the server; empty if it has none there."""
+        connection = self._connected()
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            text = response.read(LARGEST).decode("utf-8", "replace")
+            return text if response.status == 200 else ""
+        except OSError as e:
+            raise CannotRun(
+                f"{self.parts.geturl()} does not answer ({e.strerror or e}); start the server"
+            ) from None
+        finally:
+            connection.close()
+
+    def _meet(self, known: str) -> None:
+        """Find which form of a request the server takes, and what it tells."""
+        refusal = ""
+        for form in self.logprobs:
+            self.logprobs = [form]
+            try:
+                answer = self.wait(self.submit(Request((0, 1, 2))))
+            except Refused as e:
+                refusal = str(e)
+                continue
+            except OSError as e:
+                raise CannotRun(f"{self.parts.geturl()} does not answer ({e}); start the server") from None
+            can = {"concurrent", "cancel", "samples", "salt"} | ({"cached"} if answer.cached is not None else set())
+            said = {"can": frozenset(can), "tells": _told(answer.samples[0], self.probe)}
+            text = self._get("/metrics")
+            self.declared = Declared(self.declared.name, **sizes(text), **said).with_sizes(known)  # type: ignore[arg-type]
+            return
+        raise BadInput(f"{self.parts.geturl()} takes no request: {refusal}")
+
+    def _sample(self, choice: Mapping[str, Any]) -> Sample:
+        """Read one choice: its logprobs in OpenAI's older form, or in its newer one, or its text alone."""
+        found = choice.get("logprobs") or {}
+        if rows := found.get("content"):
+            tokens = [self._id(row) for row in rows]
+            tops = [{self._id(t): float(t["logprob"]) for t in row["top_logprobs"]} for row in rows]
+        elif found.get("top_logprobs"):
+            tokens = [self._id(word) for word in found["tokens"]]
+            tops = [{self._id(word): float(p) for word, p in (top or {}).items()} for top in found["top_logprobs"]]
+        else:
+            return Sample(tuple(self._id(word) for word in choice["text"].split()))
+        return Sample(tuple(tokens), _whole(tops, self.probe.layout.vocabulary))
+
+    def _id(self, said: Any) -> int:
+        """Give the id that a server means: a number, token_id:7, or a word. Raises EngineFailed."""
+        if isinstance(said, Mapping):
+            said = said.get("id", said.get("token"))
+        if isinstance(said, int):
+            return said
+        word = str(said).strip()
+        number = re.fullmatch(r"(?:token_id:)?(\d{1,9})", word)
+        found = int(number[1]) if number else self.ids.get(word)
+        if found is None:
+            raise EngineFailed(f"the server gives a token {word[:40]!r}, which this probe does not have")
+        return found
+
+
+_HEADERS = {"Content-Type": "application/json"}
+
+
+def _forms(probe: Probe) -> list[dict[str, Any]]:
+    """Give forms of asking for logprobs, the best first: of all ids, of some, of none."""
+    if probe.output == "tokens":
+        return [{}]
+    named = {"return_tokens_as_token_ids": True}
+    return [{"logprobs": k, **more} for k in (probe.layout.vocabulary, -1, 20, 5) for more in (named, {})] + [{}]
+
+
+def _told(sample: Sample, probe: Probe) -> str:
+    if sample.answers is None:
+        return "tokens"
+    return "all" if isinstance(sample.answers, np.ndarray) else "top"
+
+
+def _whole(tops: list[dict[int, float]], size: int) -> Any:
+    """Make an array of logprobs, if those of all ids are there."""
+    if not all(all(i in top for i in range(size)) for top in tops):
+        return tops
+    return np.array([[top[i] for i in range(size)] for top in tops])
+
+
+def _read(connection: HTTPConnection) -> Mapping[str, Any]:
+    """Read what a server answers. Raises Refused for a request that it does not take, else EngineFailed."""
+    try:
+        response: HTTPResponse = connection.getresponse()
+        data = response.read(LARGEST)
+    except (OSError, HTTPException) as e:
+        raise EngineFailed(f"the server gives no answer: {type(e).__name__}: {e}") from None
+    finally:
+        connection.close()
+    text = data.decode("utf-8", "replace")
+    if response.status != 200:
+        said = " ".join(text.split())[:300]
+        if response.status in (400, 404, 413, 422):
+            raise Refused("", f"status {response.status}: {said}")
+        raise EngineFailed(f"status {response.status}: {said}")
+    try:
+        said = json.loads(text)
+    except ValueError:
+        raise EngineFailed(f"the server's answer is no JSON: {text[:100]!r}") from None
+    if not isinstance(said, dict) or not isinstance(said.get("choices"), list):
+        raise EngineFailed(f"the server's answer has no choices: {text[:100]!r}")
+    return said

@@ -1,0 +1,69 @@
+"""Engines in this process whose steps are driven: `add` a request, `step`, `abort` one, as the serving engine of
+the examples has them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kvadapters.serving.driver import COUNTED, Answer, Declared, Driver, EngineFailed, Request, Sample
+from kvspec.errors import Refused
+
+IDLE = 10_000
+"""Steps without an answer after which an engine is taken for stuck."""
+
+
+class Stepped(Driver):
+    """Drives what `make` gives: `add(tokens, new, samples=, salt=, bias=)` gives an id, `step()` a list of outputs
+    with `id`, `sample`, `tokens`, `logprobs` [new, vocabulary] and `reused`, `abort(id)` lets a request go."""
+
+    def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
+        self.make, self.declared = make, declared
+        self.reset()
+
+    def reset(self) -> None:
+        """Make the engine again."""
+        self.engine = self.make()
+        self.outputs: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
+
+    def submit(self, request: Request) -> Any:
+        """Add a request. What the engine raises as ValueError is its refusal."""
+        more = {"salt": request.salt, "bias": dict(request.bias)}
+        try:
+            number = self.engine.add(list(request.tokens), request.new, samples=request.samples, **more)
+        except ValueError as e:
+            raise Refused("", str(e)) from None
+        return number, request.samples
+
+    def wait(self, handle: Any) -> Answer:
+        """Step until all samples are there."""
+        number, samples = handle
+        for _ in range(IDLE):
+            if len(self.outputs[number]) == samples:
+                found = [self.outputs[number][i] for i in range(samples)]
+                made = tuple(Sample(tuple(int(t) for t in o.tokens), o.logprobs) for o in found)
+                return Answer(made, max(int(o.reused) for o in found))
+            self.step(1)
+        raise EngineFailed(f"no answer after {IDLE} steps")
+
+    def step(self, count: int) -> None:
+        """Step the engine."""
+        for _ in range(count):
+            try:
+                outputs = self.engine.step()
+            except Exception as e:  # whatever it raises, the engine fails here
+                raise EngineFailed(f"{type(e).__name__}: {e}") from e
+            for output in outputs:
+                self.outputs[output.id][output.sample] = output
+
+    def cancel(self, handle: Any) -> None:
+        """Abort a request; one that has ended is no longer there."""
+        if len(self.outputs[handle[0]]) < handle[1]:
+            self.engine.abort(handle[0])
+        del self.outputs[handle[0]]
+
+    def counts(self) -> Mapping[str, int]:
+        """Give what the engine counts."""
+        counts = self.engine.counts()
+        return {name: int(counts[name]) for name in COUNTED if name in counts}

@@ -1,0 +1,192 @@
+"""Judges answers: each query must see what its layer's rule shows of the request's own tokens, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.queries import read
+from kvadapters.probe.reader.reading import Finding, Reading
+from kvadapters.probe.reader.tokens import read_tokens
+from kvadapters.serving.driver import Sample
+from kvconform.serving.player import Asked
+from kvspec.errors import BadInput
+
+MOST = 6
+"""Findings of one sample that are kept."""
+
+LUCK = 8
+"""Tokens of requests that have nothing to do with each other, which are the same by chance, are fewer."""
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def ordinal(number: int) -> str:
+    """Name the n-th from 0."""
+    return ORDINALS[number] if number < len(ORDINALS) else f"{number + 1}th"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One thing that is wrong with the answer of a request: its sort, where, and a line of words."""
+
+    request: int
+    sort: str
+    words: str
+    layer: int | None = None
+    query: int | None = None
+
+
+class Judge:
+    """Judges the answers of a history. `untold` counts what answers could not tell."""
+
+    def __init__(self, probe: Probe, precision: Precision) -> None:
+        self.probe, self.precision = probe, precision
+        self.untold = Counter[str]()
+        self.queries = 0
+
+    def judged(self, asked: Sequence[Asked]) -> list[Wrong]:
+        """Give what is wrong, in the order of the requests."""
+        return [wrong for one in asked for wrong in self._request(one, asked)]
+
+    def _request(self, one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
+        if one.outcome == "failed":
+            yield Wrong(
+                one.number, "failed", f"the engine failed at the {ordinal(one.number)} request: {one.failed}"
+            )
+        if one.answer is None:
+            return
+        if len(one.answer.samples) != one.request.samples:
+            words = f"{len(one.answer.samples)} samples; {one.request.samples} were asked for"
+            yield Wrong(one.number, "answer", words)
+        yield from _cached(one, asked)
+        for sample in one.answer.samples:
+            yield from list(self._sample(one, sample, asked))[:MOST]
+
+    def _sample(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> Iterator[Wrong]:
+        if len(sample.tokens) != one.request.new:
+            words = f"answered with {len(sample.tokens)} tokens; {one.request.new} were asked for"
+            yield Wrong(one.number, "answer", f"the {ordinal(one.number)} request is {words}")
+        if strange := [t for t in sample.tokens if not 0 <= t < self.probe.layout.ids]:
+            words = f"the answer of the {ordinal(one.number)} request has id {strange[0]}, which follows no token"
+            yield Wrong(one.number, "token", words)
+        elif sample.tokens and self.probe.output == "tokens":
+            yield from self._tokens(one, sample)
+        elif sample.tokens:
+            yield from self._chosen(one, sample)
+            yield from self._read(one, sample, asked)
+
+    def _tokens(self, one: Asked, sample: Sample) -> Iterator[Wrong]:
+        """Judge tokens alone, by how much less likely than the best they are."""
+        if one.request.bias:
+            self.untold["samples of engines that give tokens alone"] += 1
+            return
+        judged = read_tokens(self.probe, one.request.tokens, sample.tokens, self.precision)
+        self.queries += len(sample.tokens)
+        for at in judged.wrong[:1]:
+            words = "; ".join([f"its logit is {judged.regrets[at]:.3g} below the best", *judged.explanations[:1]])
+            place = f"token {at} of the answer of the {ordinal(one.number)} request"
+            yield Wrong(one.number, "regret", f"{place}: {words}", None, len(one.request.tokens) - 1 + at)
+
+    def _chosen(self, one: Asked, sample: Sample) -> Iterator[Wrong]:
+        """Compare tokens with those that are likeliest: text is known beforehand."""
+        before = one.request.tokens[-1]
+        for at, token in enumerate(sample.tokens):
+            follows = (before + 1) % self.probe.layout.ids
+            if token not in (one.request.bias or {follows: 0.0}):
+                words = f"token {at} of the answer of the {ordinal(one.number)} request is t{token}; t{follows}"
+                yield Wrong(
+                    one.number, "token", f"{words} is the likeliest", None, len(one.request.tokens) + at - 1
+                )
+                return
+            before = token
+
+    def _read(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> Iterator[Wrong]:
+        text = [*one.request.tokens, *sample.tokens[:-1]]
+        if sample.answers is None:
+            self.untold[
+                "what queries see: the engine gives tokens alone; write the probe with --output tokens"
+            ] += 1
+            return
+        if isinstance(sample.answers, np.ndarray) and not np.isfinite(sample.answers).all():
+            words = f"the {ordinal(one.number)} request is answered with logprobs that are not finite"
+            yield Wrong(one.number, "answer", words)
+            return
+        try:
+            judgement = read(self.probe, text, sample.answers, self.precision)
+        except BadInput as e:
+            self.untold[str(e)] += 1
+            return
+        self.queries += len(sample.tokens)
+        self.untold.update(dict(judgement.untold))
+        names = _Names(one, sample, asked)
+        for reading in judgement.wrong:
+            for finding in reading.findings:
+                place = f"query {reading.query} of the {ordinal(one.number)} request, layer {reading.layer}"
+                words = f"{place} ({reading.view}): {names.said(reading, finding)}"
+                yield Wrong(one.number, finding.sort, words, reading.layer, reading.query)
+        for note in judgement.notes if judgement.wrong else ():
+            yield Wrong(one.number, "note", note)
+
+
+class _Names:
+    """Names tokens that a request's text does not have, by the request of this history that has them."""
+
+    def __init__(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> None:
+        self.one, self.asked = one, asked
+        self.own = {*one.request.tokens, *sample.tokens}
+
+    def said(self, reading: Reading, finding: Finding) -> str:
+        """Say a finding in words."""
+        foreign = [row.token for row in reading.rows if not row.positions]
+        if finding.sort != "extra" or not foreign:
+            return finding.words
+        own = [f"row {p} of its own, {_back(reading.query - p)}" for p in finding.rows[:6]]
+        seen = [*own, *map(self._where, foreign[:8])]
+        more = len(foreign) - 8
+        return "sees " + ", ".join(seen) + (f" and {more} more" if more > 0 else "")
+
+    def _where(self, token: int) -> str:
+        if token in self.own:
+            return f"t{token} of its own answer"
+        for other in sorted(self.asked, key=lambda o: abs(o.number - self.one.number)):
+            text = _text(other)
+            if token in text:
+                return f"token {text.index(token)} of the {ordinal(other.number)}"
+        return f"t{token}, which no request of this history has"
+
+
+def _text(one: Asked) -> list[int]:
+    samples = one.answer.samples[:1] if one.answer else ()
+    return [*one.request.tokens, *(t for sample in samples for t in sample.tokens)]
+
+
+def _back(distance: int) -> str:
+    return f"{distance} back" if distance > 0 else f"{-distance} ahead" if distance else "the query itself"
+
+
+def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
+    """Compare what an engine says that it did not compute with what it may reuse."""
+    assert one.answer is not None
+    cached, size = one.answer.cached, len(one.request.tokens)
+    if cached is None:
+        return
+    if not 0 <= cached < size:
+        words = f"the {ordinal(one.number)} request of {size} tokens was answered with {cached} of them reused"
+        yield Wrong(one.number, "computed", f"{words}; at least one is computed")
+        return
+    before = [o for o in asked if o.number < one.number and o.request.salt == one.request.salt]
+    most = max((_shared(_text(o), one.request.tokens) for o in before), default=0)
+    if one.alone and one.step.do == "ask" and cached >= most + LUCK:
+        words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
+        yield Wrong(one.number, "salt", f"{words} begins with more than {most} of them")
+
+
+def _shared(text: Sequence[int], tokens: Sequence[int]) -> int:
+    pairs = zip(text, tokens, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(tokens)))

@@ -1,0 +1,206 @@
+"""Histories that aim at what an engine declares: the ends of blocks, chunks and windows, a full pool, drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kvadapters.probe.views import View
+from kvadapters.serving.driver import Declared
+from kvspec.serving.history import MOST_NEW, History, history
+
+BLOCK, CHUNK, SEQUENCES = 16, 64, 4
+"""What is taken where an engine declares nothing."""
+MOST_FILLING = 40
+"""Requests that may be needed to fill a pool; a larger pool is not filled."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What histories aim at: sizes of an engine, windows of a probe's layers, and how many ids there are."""
+
+    declared: Declared
+    windows: tuple[int, ...]
+    ids: int
+
+    @property
+    def block(self) -> int:
+        """Rows of a block."""
+        return min(self.declared.block or BLOCK, self.longest // 3)
+
+    @property
+    def chunk(self) -> int:
+        """Tokens that are computed at once."""
+        return self.declared.chunk or CHUNK
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest prompt: all of them differ, and the engine takes it."""
+        rows = self.declared.blocks * self.declared.block or self.ids
+        return max(4, min(self.ids - 24, (self.declared.longest or self.ids) - 24, rows - 24))
+
+    def ends(self, least: int = 1) -> list[int]:
+        """Lengths at the end of a block, one before it and one behind it."""
+        found = {n * self.block + d for n in (1, 2, 3) for d in (-1, 0, 1)}
+        return sorted(n for n in found if least <= n <= self.longest)
+
+    def filling(self) -> int:
+        """Requests of the longest prompt that fill the pool; 0 if its size is not known or too large."""
+        rows = self.declared.blocks * self.declared.block
+        needed = -(-rows // self.longest) + 1 if rows else 0
+        return needed if needed <= MOST_FILLING else 0
+
+
+def aim(declared: Declared, layers: Sequence[View], ids: int) -> Aim:
+    """Aim at an engine and a probe."""
+    return Aim(declared, tuple(sorted({view.size for view in layers if view.size})), ids)
+
+
+Recipe = Callable[[Aim], Iterable[str]]
+
+
+def _alone(a: Aim) -> Iterator[str]:
+    for n in sorted({1, 2, *a.ends(), *(w + d for w in a.windows for d in (-1, 0, 1) if w + d > 0)}):
+        yield f"ask a {min(n, a.longest)}"
+    yield f"ask a {a.block + 3} new={a.block + 2}"
+
+
+def _again(a: Aim) -> Iterator[str]:
+    long = min(3 * a.block + 2, a.longest)
+    yield f"ask a {long}; ask b a[:{2 * a.block}] 3; ask c a[:{a.block}] 5 new=3; ask d a[:{2 * a.block}] 4 new=2"
+    yield f"ask a {long}; ask b a 3; ask c b 2; ask d a 4"
+
+
+def _other_context(a: Aim) -> Iterator[str]:
+    b = a.block
+    yield f"ask a {2 * b} 3; ask b {2 * b} 3; ask c b[:{b}] a[{b}:{2 * b}] 3"
+    yield f"ask a {2 * b} 3; ask b {b} a[:{b}] 3; ask c 1 a[:{2 * b - 1}] 3"
+    yield f"ask a {2 * b} 3; ask b a[{b}:{2 * b}] 3; ask c a[{b}:{2 * b}] a[:{b}] 3"
+    for at in sorted({0, 1, b - 1, b, 2 * b - 1}):
+        yield f"ask a {3 * b}; ask b a[:{at}] 1 a[{at + 1}:] 2; ask c a[:{b}] 2"
+
+
+def _ends(a: Aim) -> Iterator[str]:
+    for shared in a.ends():
+        long = min(shared + a.block, a.longest)
+        yield f"ask a {long}; ask b a[:{shared}] 1; ask c a[:{shared}] {a.block} new=2; ask d a[:{shared}] 2 new=2"
+
+
+def _whole(a: Aim) -> Iterator[str]:
+    for n in a.ends(2):
+        yield f"ask a {n}; ask b a[:{n}]; ask c a[:{n}] new=2; ask d a[:{n - 1}]"
+
+
+def _windows(a: Aim) -> Iterator[str]:
+    for w in a.windows:
+        long = min(w + 4 * a.block, a.longest)
+        for shared in sorted({a.block, w // a.block * a.block, w + a.block, long - a.block, long - 1} - {0}):
+            if shared < long:
+                yield f"ask a {long} new=3; ask b a[:{shared}] 2 new=3; ask c a[:{shared}] 1 new={min(w + 2, 16)}"
+        yield f"ask a {2 * a.block} new={min(w + a.block + 1, MOST_NEW)}; ask b a[:{a.block}] 3; ask c a 3 new=2"
+
+
+def _continued(a: Aim) -> Iterator[str]:
+    for n in (a.block - 2, 2 * a.block - 1, a.block + 1):
+        if n > 0:
+            yield f"ask a {n} new={a.block + 2}; ask b a 1 new=3; ask c b 2 new=2; ask d a[:{n + a.block}] 3"
+
+
+def _salts(a: Aim) -> Iterator[str]:
+    b = a.block
+    yield f"ask a {2 * b} 3 salt=x; ask b a[:{2 * b}] 3 salt=y; ask c a[:{2 * b}] 3; ask d a[:{2 * b}] 2 salt=x"
+    yield f"ask a {2 * b} 3; ask b a[:{2 * b}] 3 salt=x; ask c a[:{2 * b}] 2 salt=x"
+
+
+def _evictions(a: Aim) -> Iterator[str]:
+    if filling := a.filling():
+        fill = "; ".join(f"ask x{i} {a.longest}" for i in range(filling))
+        b = a.block
+        yield f"ask a {2 * b + 1}; {fill}; ask b a[:{2 * b}] 3 new=2; ask c a[:{b}] 3"
+        yield f"ask a {2 * b + 1}; {fill}; ask b x0[:{b}] a[{b}:{2 * b}] 3; ask c x{filling - 1}[:{2 * b}] 2 new=2"
+        half = "; ".join(f"ask x{i} {a.longest}; ask y{i} a[:{b}] 2" for i in range(filling))
+        yield f"ask a {2 * b + 1}; {half}; ask b a[:{2 * b}] 3"
+
+
+def _preemptions(a: Aim) -> Iterator[str]:
+    rows = a.declared.blocks * a.declared.block
+    many = min(a.declared.sequences or SEQUENCES, 16)
+    if not rows or rows // many > a.longest:
+        return
+    for new in (a.block + 2, 2 * a.block):
+        if rows // many > 2:
+            prompt = max(1, rows // many - new // 2)
+            begun = "; ".join(f"submit x{i} {max(1, prompt - i)} new={new}" for i in range(many))
+            yield f"{begun}; wait; ask b x0[:{a.block}] 3; ask c x{many - 1} 2"
+
+
+def _chunks(a: Aim) -> Iterator[str]:
+    found = {n * a.chunk + d for n in (1, 2) for d in (-1, 0, 1)} | {a.chunk + a.block}
+    for n in sorted({min(n, a.longest) for n in found if n > 0}):
+        yield f"ask a {n} new=2; ask b a[:{max(1, n - 1)}] 2; submit c {n}; submit d {max(1, n // 2)}; wait"
+
+
+def _company(a: Aim) -> Iterator[str]:
+    b, long = a.block, min(3 * a.block, a.longest)
+    yield f"submit a {b}; submit b {b + 1} new=3; submit c 1 new=2; submit d {long} new=2; wait"
+    yield f"submit a {2 * b} 3 new=2; submit b a[:{2 * b}] 2 new=3; submit c a[:{b}] 4; submit d a[:{b}] 1; wait"
+    yield f"submit a {long}; step 1; submit b a[:{2 * b}] 3; step 1; submit c a[:{b}] 2 new=3; wait; ask d a 3"
+    yield f"submit a 1 new={b}; step 2; submit b {long} new=2; step 1; submit c 3 new=4; wait"
+    begun = "; ".join(f"submit x{i} {1 + 5 * i % long} new={1 + i % 4}" for i in range(12))
+    yield f"{begun}; wait; ask b x3 2; ask c x7 2"
+
+
+def _cancels(a: Aim) -> Iterator[str]:
+    b, long = a.block, min(3 * a.chunk, a.longest)
+    for steps in ("", "step 1; ", "step 2; "):
+        yield f"submit a {long}; {steps}cancel a; ask b a[:{2 * b}] 3; ask c a 2; ask d {2 * b} new=2"
+    yield f"submit a {b} new={b + 8}; step 3; cancel a; ask b a[:{b}] 3 new=2; ask c {long}"
+    yield f"ask a {2 * b}; submit b a 3 new=8; submit c a 2 new=8; step 1; cancel b; wait; ask d a[:{b}] 4 new=2"
+    yield f"submit a {2 * b} 2 new=4; submit b a[:{2 * b}] 3 new=4; cancel a; wait b; ask c a 5; ask d {long}"
+
+
+def _samples(a: Aim) -> Iterator[str]:
+    for n in a.ends(2):
+        yield f"ask a {n} samples=3 new={min(a.block + 2, 20)}; ask b a 2; ask c a[:{n - 1}] 2 samples=2 new=3"
+    yield f"submit a {a.block + 1} samples=2 new=6; submit b a[:{a.block}] 2 samples=3; submit c 5 new=3; wait"
+
+
+def _accepted(a: Aim) -> Iterator[str]:
+    for n in (a.block - 1, a.block, 2 * a.block):
+        run = max(6, min(n, a.longest - 8))
+        yield f"ask a up{run} 3 a[1:4] new={min(run, 12)}; ask b a 2; ask c up{run} 2 c[:3] new=8"
+
+
+def _rejected(a: Aim) -> Iterator[str]:
+    for n in (a.block - 4, a.block, 2 * a.block + 1):
+        size = max(6, n)
+        yield f"ask a {size} a[2:5] new=6; ask b a 2 new=3; ask c up5 {size} c[1:3] new=10; ask d a[:{size}] 3"
+    yield "submit a 9 a[2:5] new=8; submit b up6 8 b[1:4] new=9; submit c 20 new=4; wait; ask d b 2; ask e a 2"
+
+
+RECIPES: dict[str, tuple[Recipe, str]] = {
+    "SERVE-1": (_alone, ""),
+    "SERVE-2": (_again, ""),
+    "SERVE-3": (_other_context, ""),
+    "SERVE-4": (_ends, ""),
+    "SERVE-5": (_whole, ""),
+    "SERVE-6": (_windows, ""),
+    "SERVE-7": (_continued, ""),
+    "SERVE-8": (_salts, "salt"),
+    "SERVE-9": (_evictions, ""),
+    "SERVE-10": (_preemptions, "concurrent"),
+    "SERVE-11": (_chunks, ""),
+    "SERVE-12": (_company, "concurrent"),
+    "SERVE-13": (_cancels, "cancel"),
+    "SERVE-14": (_samples, "samples"),
+    "SERVE-15": (_accepted, ""),
+    "SERVE-16": (_rejected, ""),
+}
+"""Histories by the clause that they aim at, and what the engine must be able to do."""
+
+
+def histories(a: Aim) -> Iterator[tuple[str, History]]:
+    """Give histories with their clauses, those of one request first."""
+    for clause, (recipe, needs) in RECIPES.items():
+        if not needs or needs in a.declared.can:
+            yield from ((clause, history(words)) for words in recipe(a))

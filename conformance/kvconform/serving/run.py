@@ -1,0 +1,148 @@
+"""A run: worked examples and histories that aim, then random lives, until the requests are used up. Each failing
+history is made short, blamed and drawn."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.serving.driver import Driver
+from kvconform.serving.blame import blamed
+from kvconform.serving.drawing import drawn
+from kvconform.serving.judge import Judge, Wrong
+from kvconform.serving.lives import lives
+from kvconform.serving.player import Asked, Player
+from kvconform.serving.recipes import aim, histories
+from kvconform.serving.shrink import joined, shrunk
+from kvspec.errors import BadInput
+from kvspec.records.serving import ServingFailure
+from kvspec.serving.history import History, told
+
+LIFE = "SERVE-17"
+TRIES, SECONDS = 300, 40.0
+"""How much is done to make one failure short."""
+MOST_FAILURES = 6
+"""Failures that are made short; others are counted."""
+
+
+@dataclass
+class Run:
+    """What a run has found so far."""
+
+    probe: Probe
+    driver: Driver
+    precision: Precision
+    seed: int = 0
+    tell: Callable[[str], None] = lambda text: None
+    failures: list[ServingFailure] = field(default_factory=list)
+    wrong_histories: int = 0
+    partial: bool = False
+    aimed: Counter[str] = field(default_factory=Counter)
+    """Requests by the clause that their history aims at."""
+    seen: dict[str, Counter[str]] = field(default_factory=dict)
+    """What was counted while histories of a clause were played."""
+
+    def __post_init__(self) -> None:
+        self.player = Player(self.driver, self.probe.layout.ids, self.seed)
+        self.judge = Judge(self.probe, self.precision)
+        self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)
+        self.past = list[History]()
+        self.began = time.monotonic()
+
+    def go(self, requests: int, most_failures: int = MOST_FAILURES) -> None:
+        """Ask so many requests; an interruption ends the run and keeps what was found."""
+        try:
+            for clause, history in self._histories():
+                if self.asked >= requests or len(self.failures) >= most_failures:
+                    return
+                self._history(clause, history)
+                self.tell(
+                    f"{self.asked} of {requests} requests{self._left(requests)}, {self.wrong_histories} wrong"
+                )
+        except KeyboardInterrupt:
+            self.partial = True
+
+    @property
+    def asked(self) -> int:
+        """Requests that the run has asked, without those that made failures short."""
+        return sum(self.aimed.values())
+
+    def _left(self, requests: int) -> str:
+        spent = time.monotonic() - self.began
+        left = spent / max(1, self.asked) * (requests - self.asked)
+        return f", {left:.0f} s left" if spent > 1 and left >= 1 else ""
+
+    def _histories(self) -> Iterator[tuple[str, History]]:
+        yield from histories(self.aim)
+        yield from ((LIFE, life) for life in lives(self.aim, self.seed))
+
+    def _history(self, clause: str, history: History) -> None:
+        before = Counter(self._counts())
+        asked = self.player.play(history)
+        self.aimed[clause] += len(asked)
+        wrong = self.judge.judged(asked)
+        after = Counter(self._counts())
+        self.seen.setdefault(clause, Counter()).update({k: after[k] - before[k] for k in after})
+        self.past.append(history)
+        if wrong:
+            self.wrong_histories += 1
+            self._failure(history, asked, wrong)
+
+    def _counts(self) -> dict[str, int]:
+        return {**self.player.counts, **self.driver.counts()}
+
+    def _failure(self, history: History, asked: list[Asked], wrong: list[Wrong]) -> None:
+        """Make a failure short, unless one like it is known."""
+        short = self._short(history)
+        if short is not None:
+            found = self._played(short, fresh=True)
+            asked, wrong = found if found and found[1] else (asked, wrong)
+        clause = blamed(asked, wrong, {step.do for step in short or history}, self.aim)
+        if any(f.clause == clause and f.sort == wrong[0].sort for f in self.failures):
+            return
+        self.failures.append(
+            ServingFailure(
+                clause=clause,
+                sort=wrong[0].sort,
+                history=told(short or history),
+                alone=short is not None,
+                found=[w.words for w in wrong][:8],
+                drawing=drawn(asked, wrong, self.aim),
+                first_seen=told(history),
+                after=self.asked,
+            )
+        )
+        self.tell(f"{clause}: {wrong[0].words}")
+
+    def _short(self, history: History) -> History | None:
+        """Give a shorter history that fails with nothing of this run before it; None if none was found."""
+        if self._fails(history):
+            return shrunk(history, self._fails, TRIES, SECONDS)
+        count = 2
+        while count < 2 * len(self.past):
+            longer = joined(self.past[-count:])
+            if self._fails(longer):
+                return shrunk(longer, self._fails, TRIES, SECONDS)
+            count *= 2
+        return None
+
+    def _fails(self, history: History) -> bool:
+        """Tell whether a history fails: at the first try, or at a second one if requests are under way together."""
+        tries = 2 if any(step.do == "submit" for step in history) else 1
+        return any(bool((self._played(history, fresh=True) or ([], []))[1]) for _ in range(tries))
+
+    def _played(self, history: History, fresh: bool) -> tuple[list[Asked], list[Wrong]] | None:
+        """Play a history again, on an engine that has done nothing if it can begin anew."""
+        if not history:
+            return None
+        if fresh and "reset" in self.driver.declared.can:
+            self.driver.reset()
+        try:
+            asked = self.player.play(history)
+        except BadInput:  # a prompt that is empty now
+            return None
+        return asked, self.judge.judged(asked)

@@ -1,0 +1,114 @@
+"""Makes a failing history short: fewer requests, fewer tokens, less at once, as long as it still fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from kvspec.serving.history import History, Part, Step, checked, names
+
+Fails = Callable[[History], bool]
+
+
+def shrunk(history: History, fails: Fails, tries: int, seconds: float) -> History:
+    """Give the shortest history that is found to fail, within so many tries and seconds."""
+    until, left = time.monotonic() + seconds, tries
+    changed = True
+    while changed:
+        changed = False
+        for shorter in _shorter(history):
+            if left <= 0 or time.monotonic() > until:
+                return history
+            left -= 1
+            if fails(shorter):
+                history, changed = shorter, True
+                break
+    return history
+
+
+def _shorter(history: History) -> Iterator[History]:
+    """Give shorter histories, those first from which most is gone."""
+    size = len(history)
+    width = size // 2
+    while width > 1:
+        yield from (_without(history, set(range(at, at + width))) for at in range(0, size, width) if width < size)
+        width //= 2
+    yield from (_without(history, {at}) for at in reversed(range(size)) if size > 1)
+    for at, step in enumerate(history):
+        yield from (checked((*history[:at], other, *history[at + 1 :])) for other in _simpler(step))
+
+
+def _without(history: History, gone: set[int]) -> History:
+    """Leave steps out. Tokens of requests that are gone are new ones elsewhere."""
+    left = {step.name for at, step in enumerate(history) if at not in gone and step.begins}
+    lost = {step.name for step in history if step.begins} - left
+    lengths = _lengths(history)
+    kept = []
+    for at, step in enumerate(history):
+        if at not in gone and not (step.do in ("cancel", "wait") and step.name in lost):
+            parts = tuple(_fresh(p, lengths) if p.source in lost else p for p in step.parts)
+            kept.append(replace(step, parts=tuple(p for p in parts if p.source or p.count)))
+    found = [step for step in kept if not step.begins or step.parts]
+    return checked(tuple(found)) if any(step.begins for step in found) else history[:0]
+
+
+def _fresh(part: Part, lengths: dict[str, int]) -> Part:
+    """Give as many new tokens as a part of a request has."""
+    stop = lengths[part.source] if part.stop is None else min(part.stop, lengths[part.source])
+    return Part(max(0, stop - part.start))
+
+
+def _lengths(history: History) -> dict[str, int]:
+    """Give how many tokens the text of each request has, if all of its answer is there."""
+    found = dict[str, int]()
+    for step in history:
+        if step.begins:
+            found[step.name] = 0
+            for part in step.parts:
+                found[step.name] += _fresh(part, found).count if part.source else part.count
+            found[step.name] += step.new
+    return found
+
+
+def _simpler(step: Step) -> Iterator[Step]:
+    """Give simpler steps in place of one."""
+    if step.do == "step" and step.count > 1:
+        yield replace(step, count=step.count // 2)
+    if step.do == "submit":
+        yield replace(step, do="ask")
+    yield from (replace(step, salt="") for _ in step.salt[:1])
+    yield from (replace(step, samples=n) for n in {1, step.samples - 1} if 0 < n < step.samples)
+    yield from (replace(step, new=n) for n in (1, step.new // 2, step.new - 1) if 0 < n < step.new)
+    for at, part in enumerate(step.parts):
+        others = [p for p in (None, *_smaller(part)) if p is not None or len(step.parts) > 1]
+        yield from (
+            replace(step, parts=(*step.parts[:at], *filter(None, [p]), *step.parts[at + 1 :])) for p in others
+        )
+
+
+def _smaller(part: Part) -> Iterator[Part]:
+    if not part.source:
+        yield from (replace(part, count=n) for n in (1, part.count // 2, part.count - 1) if 0 < n < part.count)
+        yield from (replace(part, up=False) for _ in "x" * part.up)
+        return
+    if part.stop is None:
+        return
+    size = part.stop - part.start
+    yield from (Part(size) for _ in "x" * (size > 0))
+    for less in {size // 2, 1}:
+        if 0 < less < size:
+            yield replace(part, stop=part.stop - less)
+            yield replace(part, start=part.start + less)
+
+
+def joined(histories: list[History]) -> History:
+    """Make one history of several, with names of their own."""
+    name = names()
+    steps = list[Step]()
+    for history in histories:
+        new = {step.name: next(name) for step in history if step.begins}
+        for step in (*history, Step("wait")):
+            parts = tuple(replace(p, source=new.get(p.source, "")) for p in step.parts)
+            steps.append(replace(step, name=new.get(step.name, ""), parts=parts))
+    return checked(tuple(steps))
