@@ -131,16 +131,17 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
 
 def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
     if options.command in ("run", "smoke", "replay", "prove"):
-        if bool(options.adapter) + bool(process) > 1 or not (
-            options.adapter or process or options.command == "replay"
-        ):
+        whole = [getattr(options, name, None) for name in ("server", "engine")]
+        count = sum(map(bool, (options.adapter, process, *whole)))
+        if count > 1 or not (count or options.command == "replay"):
             return _told("name one adapter, or a command after --", 2, options.command)
         options.process = process
     if options.command == "demo":
         tell("judging a ring with one bug")
     if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
         doing = "profiling" if options.command == "profile" else "judging"
-        tell(f"{doing} {options.adapter or process[0]}")
+        named = options.adapter or getattr(options, "server", None) or getattr(options, "engine", None)
+        tell(f"{doing} {named or process[0]}")
     try:
         command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
         return int(command.main(options))
@@ -163,7 +164,7 @@ def _meaning(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, CannotRun):
-        return f"{getattr(options, 'adapter', None) or 'the adapter'} cannot run here: {error}", 4
+        return f"{getattr(options, 'adapter', None) or 'it'} cannot run here: {error}", 4
     if isinstance(error, BrokenExecutor):
         return str(error), 3
     return _unexpected(error), 3

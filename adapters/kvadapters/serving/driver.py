@@ -14,6 +14,7 @@ from kvadapters.probe.reader.answers import Answers
 from kvspec.errors import BadInput
 
 CAN = {
+    "reuse": "rows of earlier requests are reused",
     "concurrent": "several requests at once",
     "cancel": "requests that are cancelled",
     "samples": "several answers to one prompt",
@@ -53,15 +54,19 @@ class Declared:
                 f"{self.name} declares {wrong[0]}={getattr(self, wrong[0])}; sizes are from 0 to {1 << 24}"
             )
 
-    def with_sizes(self, text: str) -> Declared:
-        """Add sizes in words, such as `block=16,blocks=64`. Raises BadInput."""
-        said = dict[str, Any]()
+    def with_words(self, text: str) -> Declared:
+        """Add sizes, and what the engine can do or cannot: `block=16,blocks=64,salt,no-reuse`. Raises BadInput."""
+        said, can = dict[str, Any](), set(self.can)
         for word in filter(None, text.replace(" ", "").split(",")):
-            name, _, value = word.partition("=")
-            if name not in SIZES or not value.isdigit() or len(value) > 9:
-                raise BadInput(f"{word!r} declares nothing; write NAME=NUMBER with {', '.join(SIZES)}")
-            said[name] = int(value)
-        return replace(self, **said)
+            name, equals, value = word.partition("=")
+            if not equals and (able := word.removeprefix("no-")) in CAN:
+                can = can - {able} if word.startswith("no-") else can | {able}
+            elif name in SIZES and value.isdigit() and len(value) < 9:
+                said[name] = int(value)
+            else:
+                known = f"{', '.join(SIZES)} with a number, such as block=16; {', '.join(CAN)}, or no- before these"
+                raise BadInput(f"{word!r} declares nothing; there are {known}")
+        return replace(self, can=frozenset(can), **said)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ class Server(Driver):
         self.parts, self.model, self.probe = parts, model, probe
         self.ids = {word: i for i, word in enumerate(probe.layout.words())}
         self.logprobs = _forms(probe)
-        self.declared = Declared(address).with_sizes(known)
+        self.samples: dict[str, float] = {}
+        self.declared = Declared(address).with_words(known)
         self._meet(known)
 
     def submit(self, request: Request) -> Any:
@@ -45,9 +46,9 @@ class Server(Driver):
             "model": self.model,
             "prompt": list(request.tokens),
             "max_tokens": request.new,
-            "temperature": 1.0 if request.samples > 1 else 0.0,
+            "temperature": 0.0,
             **self.logprobs[0],
-            **({"n": request.samples} if request.samples > 1 else {}),
+            **({"n": request.samples, **self.samples} if request.samples > 1 else {}),
             **({"cache_salt": request.salt} if request.salt else {}),
             **({"logit_bias": {str(t): b for t, b in request.bias.items()}} if request.bias else {}),
         }
@@ -67,7 +68,7 @@ class Server(Driver):
 
     def counts(self) -> Mapping[str, int]:
         """Give what the server's metrics count."""
-        return counted(self._get("/metrics"))
+        return counted(self._get("/metrics"), self._get("/counts"))
 
     def _connected(self) -> HTTPConnection:
         kind = HTTPSConnection if self.parts.scheme == "https" else HTTPConnection
@@ -81,31 +82,58 @@ class Server(Driver):
             response = connection.getresponse()
             text = response.read(LARGEST).decode("utf-8", "replace")
             return text if response.status == 200 else ""
-        except OSError as e:
-            raise CannotRun(
-                f"{self.parts.geturl()} does not answer ({e.strerror or e}); start the server"
-            ) from None
+        except HTTPException:
+            return ""
         finally:
             connection.close()
 
+    def _served(self, name: str) -> str:
+        """Give the name under which the server has the model: this one, or its only one."""
+        try:
+            listed = [str(each["id"]) for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]]
+        except (ValueError, KeyError, TypeError):
+            return name
+        return listed[0] if name not in listed and len(listed) == 1 else name
+
     def _meet(self, known: str) -> None:
-        """Find which form of a request the server takes, and what it tells."""
+        """Find which form of a request is taken, and what the server tells. Raises BadInput, CannotRun."""
+        try:
+            self.model = self._served(self.model)
+            answer = self._first_taken()
+            can = {"concurrent", "cancel", "reuse"} | ({"cached"} if answer.cached is not None else set())
+            can |= {"samples"} if self._has_samples() else set()
+            text = self._get("/metrics")
+        except (OSError, EngineFailed) as e:
+            raise CannotRun(
+                f"{self.parts.geturl()} does not answer as such a server does ({e}); is it up?"
+            ) from None
+        can |= {"salt"} if "vllm:" in text else set()
+        tells = _told(answer.samples[0], self.probe)
+        found = ",".join(f"{name}={size}" for name, size in sizes(text).items())
+        said = Declared(self.declared.name, tells=tells, can=frozenset(can))
+        self.declared = said.with_words(found).with_words(known)
+
+    def _first_taken(self) -> Answer:
+        """Give the answer to the first form of a request that is taken."""
         refusal = ""
         for form in self.logprobs:
             self.logprobs = [form]
             try:
-                answer = self.wait(self.submit(Request((0, 1, 2))))
+                return self.wait(self.submit(Request((0, 1, 2))))
             except Refused as e:
                 refusal = str(e)
-                continue
-            except OSError as e:
-                raise CannotRun(f"{self.parts.geturl()} does not answer ({e}); start the server") from None
-            can = {"concurrent", "cancel", "samples", "salt"} | ({"cached"} if answer.cached is not None else set())
-            said = {"can": frozenset(can), "tells": _told(answer.samples[0], self.probe)}
-            text = self._get("/metrics")
-            self.declared = Declared(self.declared.name, **sizes(text), **said).with_sizes(known)  # type: ignore[arg-type]
-            return
         raise BadInput(f"{self.parts.geturl()} takes no request: {refusal}")
+
+    def _has_samples(self) -> bool:
+        """Tell whether it gives several answers to one prompt: the likeliest ones, or some of them by chance."""
+        for form in ({}, {"temperature": 1.0}):
+            self.samples = form
+            try:
+                if len(self.wait(self.submit(Request((0, 1, 2), 1, 2, "", {5: 40.0, 9: 40.0}))).samples) == 2:
+                    return True
+            except Refused:
+                continue
+        return False
 
     def _sample(self, choice: Mapping[str, Any]) -> Sample:
         """Read one choice: its logprobs in OpenAI's older form, or in its newer one, or its text alone."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from argparse import Namespace
 
+from tabulate import tabulate
+
 from kvconform.judge import steps, trial
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner.settings import require_known
@@ -12,11 +14,15 @@ from kvreports.drawing.text import draw as drawn
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import LETTERS
+from kvspec.serving import clauses as serving
 
 
 def main(options: Namespace) -> int:
     """Print a clause, or the clauses of a chapter. Raises BadInput for an id that is neither."""
     name = options.clause.upper()
+    if name.partition("-")[0] == "SERVE":
+        _serving(name)
+        return 0
     if name in LETTERS:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
             print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
@@ -37,6 +43,25 @@ def _explain(clause: Clause) -> None:
         seen = trial.run(example.trace, CitingReference(), REFERENCE)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
         print(drawn(steps.steps(seen, clause.seen_in)))
+
+
+def _serving(name: str) -> None:
+    """Explain a clause on requests, or list them all."""
+    if name == "SERVE":
+        for each in serving.index().values():
+            print(_wrapped(f"{each.id} {each.text}", "    "))
+        return
+    require_known("clause", name, tuple(serving.index()))
+    clause = serving.index()[name]
+    needs = "" if clause.needs == "any" else f", of engines that have this: {clause.needs}"
+    print(f"{clause.id}{needs}\n\n{_wrapped(clause.text)}")
+    if clause.reason:
+        print("\n" + _wrapped(f"Why: {clause.reason}"))
+    for example in clause.examples:
+        window = f", in a layer of window {example.window}" if example.window else ""
+        print(f"\nExample {example.id}{window}\n")
+        rows = [(row.step, row.tokens, row.sees) for row in example.rows]
+        print(tabulate(rows, ("do", "tokens > answer", "its last query sees"), tablefmt="plain"))
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -62,9 +62,27 @@ def _run(parser: ArgumentParser) -> None:
     )
     add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
     _add_ending(parser)
+    _add_whole_engine(parser)
     add_unclaimed(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print the result in one line, and no progress")
     add_format(parser)
+
+
+def _add_whole_engine(parser: ArgumentParser) -> None:
+    """Add what judges a whole engine by requests."""
+    whole = parser.add_argument_group("a whole serving engine, by requests", "see PROBE.md")
+    whole.add_argument("--server", metavar="ADDRESS", help="a server, such as http://127.0.0.1:8000/v1")
+    whole.add_argument("--engine", metavar="NAME", help="vllm, transformers, or module:function for your own")
+    whole.add_argument("--model", metavar="DIR", help="the folder of the probe that it has loaded")
+    whole.add_argument("--requests", type=above_zero, default=500, metavar="N", help="requests to ask (500)")
+    whole.add_argument(
+        "--declare",
+        default="",
+        metavar="WORDS",
+        help="what it does not say: block=16,blocks=64,chunk=64,drafts=3,salt",
+    )
+    whole.add_argument("--dtype", default="f32", help="what it computes in: f32, bf16 or f16 (f32)")
+    whole.add_argument("--rows", help="the form of its rows, if it is another, such as q8_0 (that of --dtype)")
 
 
 def _add_ending(parser: ArgumentParser) -> None:

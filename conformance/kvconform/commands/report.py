@@ -19,8 +19,9 @@ from kvspec.records.document import Document
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
+from kvspec.records.serving import ServingRecord
 
-MOST: dict[type[Document], int] = {Profile: 2, Matrix: 1}
+MOST: dict[type[Document], int] = {Profile: 2, Matrix: 1, ServingRecord: 1}
 """Records of a kind that are rendered together; any number of runs is."""
 
 
@@ -44,7 +45,9 @@ def load(paths: Sequence[Path]) -> Sequence[Document]:
     for kind, most in MOST.items():
         if any(json_file.begins(path, kind) for path in paths):
             if len(paths) > most:
-                raise BadInput("name one record of mutants, or one or two of profiles, the older one first")
+                raise BadInput(
+                    "name one record of mutants or of a server, or one or two of profiles, the older one first"
+                )
             return [json_file.load(path, kind) for path in paths]
     return [load_run(path) for path in paths]
 

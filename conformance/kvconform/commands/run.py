@@ -12,7 +12,7 @@ from pathlib import Path
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
-from kvconform.commands import next_command
+from kvconform.commands import next_command, serving
 from kvconform.generate.amounts import TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
@@ -43,7 +43,9 @@ OF_CLAUSES, OF_QUICK = 20, 2
 
 
 def main(options: Namespace) -> int:
-    """Judge an adapter; print the result and write the report."""
+    """Judge an adapter, or a whole engine by requests; print the result and write the report."""
+    if options.server or options.engine:
+        return serving.main(options)
     folder = Path(options.report) if options.report else None
     settings = settings_of(options)
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record

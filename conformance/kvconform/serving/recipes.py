@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from kvadapters.probe.views import View
 from kvadapters.serving.driver import Declared
@@ -200,7 +201,8 @@ RECIPES: dict[str, tuple[Recipe, str]] = {
 
 
 def histories(a: Aim) -> Iterator[tuple[str, History]]:
-    """Give histories with their clauses, those of one request first."""
-    for clause, (recipe, needs) in RECIPES.items():
-        if not needs or needs in a.declared.can:
-            yield from ((clause, history(words)) for words in recipe(a))
+    """Give histories with their clauses: one of each clause, then another one, and so on."""
+    able = {clause: recipe for clause, (recipe, needs) in RECIPES.items() if not needs or needs in a.declared.can}
+    found = [[(clause, history(words)) for words in recipe(a)] for clause, recipe in able.items()]
+    for turn in zip_longest(*found):
+        yield from filter(None, turn)

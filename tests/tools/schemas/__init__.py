@@ -15,6 +15,7 @@ from typing import Any
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
+from kvspec.records.serving import ServingRecord
 from tools.schemas import trace, wire
 from tools.schemas.records import schema
 
@@ -26,6 +27,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "record": partial(schema, Record, "record"),
     "profile": partial(schema, Profile, "profile"),
     "mutants": partial(schema, Matrix, "mutants"),
+    "serving": partial(schema, ServingRecord, "serving"),
 }
 """Functions that make the schemas, by file name."""
 

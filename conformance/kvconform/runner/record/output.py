@@ -16,6 +16,7 @@ from kvspec.records.document import Document
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
+from kvspec.records.serving import ServingRecord
 
 
 class Forms(NamedTuple):
@@ -33,8 +34,9 @@ FORMS: dict[type[Document], Forms] = {
     Record: Forms("record", "report", "run", lambda records: (records, index())),
     Profile: Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
     Matrix: Forms("mutants", "mutants", "mutants", tuple),
+    ServingRecord: Forms("record", "report", "serving", tuple),
 }
-"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, a matrix alone."""
+"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, others alone."""
 
 
 def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:

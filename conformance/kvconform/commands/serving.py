@@ -1,0 +1,100 @@
+"""`kvconform run --server ADDRESS` and `--engine NAME`: judges a whole serving engine by requests."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.reader.precision import Precision
+from kvadapters.serving.driver import SIZES, Driver
+from kvadapters.serving.engines import opened
+from kvadapters.serving.http import Server
+from kvconform import SUITE_VERSION
+from kvconform.message import tell
+from kvconform.runner.record import output
+from kvconform.serving.run import Run
+from kvconform.serving.verdict import exit_status, verdicts
+from kvspec import SPEC_VERSION
+from kvspec.errors import BadInput
+from kvspec.records.document import Version
+from kvspec.records.serving import ServingRecord
+from kvspec.serving import clauses
+
+EVERY = 5.0
+"""Seconds between lines of progress where the output is no terminal."""
+
+
+def main(options: Namespace) -> int:
+    """Judge a serving engine; print the result and write the report. Raises BadInput or CannotRun."""
+    if not options.model:
+        raise BadInput("name the folder of the probe that the engine has loaded: --model DIR")
+    probe, precision = Probe.load(options.model), Precision(options.dtype, options.rows)
+    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    driver = _driver(options, probe)
+    try:
+        run = Run(probe, driver, precision, options.seed, _Progress(options.quiet).tell)
+        run.go(options.requests, *([options.maxfail] if options.maxfail else []))
+        record = _record(run, started, time.monotonic() - began)
+    finally:
+        driver.close()
+    folder = Path(options.report) if options.report else None
+    unwritten = output.deliver([record], options.format, partial(output.write, record, folder) if folder else None)
+    return 130 if run.partial else unwritten or record.exit_status
+
+
+def _driver(options: Namespace, probe: Probe) -> Driver:
+    if options.server:
+        return Server(options.server, options.model, probe, options.declare)
+    driver = opened(options.engine, options.model, options.dtype)
+    driver.declared = driver.declared.with_words(options.declare)
+    return driver
+
+
+def _record(run: Run, started: str, seconds: float) -> ServingRecord:
+    declared, judged = run.driver.declared, verdicts(run)
+    engine = {name: getattr(declared, name) for name in ("name", "version", "flags", *SIZES, "tells")}
+    return ServingRecord(
+        spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
+        suite=SUITE_VERSION,
+        started=started,
+        seconds=round(seconds, 3),
+        engine_seconds=round(run.player.seconds, 3),
+        partial=run.partial,
+        engine={**engine, "can": sorted(declared.can)},
+        probe=run.probe.record(),
+        precision=asdict(run.precision),
+        seed=run.seed,
+        asked={**run.player.counts, "requests": run.asked, "queries": run.judge.queries},
+        counted=dict(run.driver.counts()),
+        clauses=judged,
+        failures=run.failures,
+        wrong_histories=run.wrong_histories,
+        untold=dict(run.judge.untold),
+        exit_status=exit_status(judged, run.wrong_histories),
+    )
+
+
+class _Progress:
+    """One line, rewritten on a terminal, and printed again every few seconds elsewhere; what fails, at once."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.live, self.last = quiet, sys.stderr.isatty(), time.monotonic()
+
+    def tell(self, line: str) -> None:
+        """Tell how far the run is, or what has failed."""
+        if self.quiet:
+            return
+        if line.startswith("SERVE-"):
+            tell(line)
+        elif self.live:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+        elif time.monotonic() - self.last > EVERY:
+            self.last = time.monotonic()
+            tell(line)

@@ -1,0 +1,1 @@
+"""The record of a serving engine as HTML, Markdown and text."""
