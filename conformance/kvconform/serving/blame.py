@@ -3,15 +3,17 @@ is in it tells: a cancel, company, tokens of an earlier request, more rows than 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kvconform.serving.judge import Wrong
 from kvconform.serving.player import Asked
 from kvconform.serving.recipes import Aim
 
 
-def blamed(asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], a: Aim) -> str:
-    """Give the clause. `steps` are what the history does beside requests."""
+def blamed(
+    asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], a: Aim, counted: Mapping[str, int]
+) -> str:
+    """Give the clause. `steps` are what the history does beside requests, `counted` what was counted meanwhile."""
     first = wrong[0]
     one = asked[first.request]
     plain = {"computed": "SERVE-5", "salt": "SERVE-8"}
@@ -24,7 +26,7 @@ def blamed(asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], a: A
     ):
         if found:
             return clause
-    return _drafts(one, wrong, a) or _room(asked, a) or _reused(asked, one, wrong, a)
+    return _drafts(one, wrong, a) or _company(asked, counted) or _reused(asked, one, wrong, a)
 
 
 def _drafts(one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
@@ -38,53 +40,48 @@ def _drafts(one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
     return "SERVE-15" if right and not any(w.sort == "extra" for w in wrong) else "SERVE-16"
 
 
-def _room(asked: Sequence[Asked], a: Aim) -> str:
-    """Too little room: requests that are under way together are preempted, those that are not are evicted."""
-    rows, size = a.declared.blocks * a.declared.block, a.declared.block
-    together = any(not o.alone for o in asked)
-    if rows and sum(-(-(len(o.request.tokens) + o.request.new) // size) for o in asked) * size > rows:
-        return "SERVE-10" if together else "SERVE-9"
-    return "SERVE-12" if together else ""
+def _company(asked: Sequence[Asked], counted: Mapping[str, int]) -> str:
+    """Requests that are under way together, with or without one that was preempted."""
+    if all(o.alone for o in asked):
+        return ""
+    return "SERVE-10" if counted.get("preemptions") else "SERVE-12"
 
 
 def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
-    """Rows of an earlier request, or nothing but the request itself."""
-    ids, named = one.request.tokens, {p.source for p in one.step.parts if p.source} - {one.step.name}
-    if not named:
-        return _alone(asked, one, a)
-    shared, prompt = 0, 0
-    for other in asked[: one.number]:
-        text = [
-            *other.request.tokens,
-            *(t for s in (other.answer.samples[:1] if other.answer else ()) for t in s.tokens),
-        ]
-        same = next(
-            (i for i, (x, y) in enumerate(zip(text, ids, strict=False)) if x != y), min(len(text), len(ids))
-        )
-        if same > shared:
-            shared, prompt = same, len(other.request.tokens)
-    layers = {w.layer for w in wrong if w.layer is not None}
-    if shared < a.block and (not a.declared.block or any(p.source and p.start for p in one.step.parts)):
+    """Rows of an earlier request; or those of others, which are there because the pool has no room for both."""
+    related = _related(asked, one)
+    if any(o.number not in related for o in asked[: one.number]):
+        return "SERVE-9" if a.declared.blocks else "SERVE-17"
+    if len(related) == 1:
+        return "SERVE-11" if a.declared.chunk and len(one.request.tokens) > a.declared.chunk else "SERVE-1"
+    first, *others = one.step.parts
+    if not first.source or first.start or any(p.source and p.source != one.step.name for p in others):
         return "SERVE-3"
-    if shared < min(a.block, len(ids) - 1) or (
-        any(w.sort == "context" for w in wrong) and shared < len(ids) - a.block
-    ):
-        return "SERVE-3"
-    if a.windows and layers and min(layers) > 0 and _windowed(wrong):
+    if a.windows and all("(full)" not in w.words for w in wrong if w.layer is not None):
         return "SERVE-6"
-    if shared > prompt:
+    return _prefix(next(o for o in asked if o.step.name == first.source), one, a)
+
+
+def _related(asked: Sequence[Asked], one: Asked) -> set[int]:
+    """Give a request and those whose tokens it has, directly or through others."""
+    by_name = {o.step.name: o for o in asked}
+    found, new = set[int](), [one]
+    while new:
+        this = new.pop()
+        found.add(this.number)
+        sources = {p.source for p in this.step.parts if p.source} - {this.step.name}
+        new += [by_name[name] for name in sources if by_name[name].number not in found]
+    return found
+
+
+def _prefix(source: Asked, one: Asked, a: Aim) -> str:
+    """A plain prefix: by where it ends."""
+    text = [*source.request.tokens, *(source.answer.samples[0].tokens if source.answer else ())]
+    ids = one.request.tokens
+    same = [x == y for x, y in zip(text, ids, strict=False)]
+    shared = same.index(False) if False in same else len(same)
+    if shared > len(source.request.tokens):
         return "SERVE-7"
-    if shared >= len(ids):
+    if shared == len(ids):
         return "SERVE-5"
     return "SERVE-4" if (shared + 1) % a.block <= 2 else "SERVE-2"
-
-
-def _windowed(wrong: Sequence[Wrong]) -> bool:
-    return any(f"layer {w.layer} (window" in w.words or f"layer {w.layer} (chunk" in w.words for w in wrong)
-
-
-def _alone(asked: Sequence[Asked], one: Asked, a: Aim) -> str:
-    """A request that shares nothing: of a long life, longer than a chunk, or the plain law."""
-    if len(asked) > 1:
-        return "SERVE-9" if a.declared.blocks else "SERVE-17"
-    return "SERVE-11" if a.declared.chunk and len(one.request.tokens) > a.declared.chunk else "SERVE-1"

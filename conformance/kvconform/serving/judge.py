@@ -117,6 +117,10 @@ class Judge:
             words = f"the {ordinal(one.number)} request is answered with logprobs that are not finite"
             yield Wrong(one.number, "answer", words)
             return
+        if len(sample.answers) != len(sample.tokens):
+            words = f"{len(sample.tokens)} tokens and the logprobs of {len(sample.answers)}"
+            yield Wrong(one.number, "answer", f"the {ordinal(one.number)} request is answered with {words}")
+            return
         try:
             judgement = read(self.probe, text, sample.answers, self.precision)
         except BadInput as e:
@@ -155,15 +159,17 @@ class _Names:
         if token in self.own:
             return f"t{token} of its own answer"
         for other in sorted(self.asked, key=lambda o: abs(o.number - self.one.number)):
-            text = _text(other)
-            if token in text:
-                return f"token {text.index(token)} of the {ordinal(other.number)}"
+            for number, text in enumerate(_texts(other)):
+                if token in text:
+                    sample = f", sample {number}" if number else ""
+                    return f"token {text.index(token)} of the {ordinal(other.number)}{sample}"
         return f"t{token}, which no request of this history has"
 
 
-def _text(one: Asked) -> list[int]:
-    samples = one.answer.samples[:1] if one.answer else ()
-    return [*one.request.tokens, *(t for sample in samples for t in sample.tokens)]
+def _texts(one: Asked) -> list[list[int]]:
+    """Give the text of each sample; the prompt alone where there is no answer."""
+    samples = one.answer.samples if one.answer else ()
+    return [[*one.request.tokens, *sample.tokens] for sample in samples] or [[*one.request.tokens]]
 
 
 def _back(distance: int) -> str:
@@ -181,7 +187,7 @@ def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
         yield Wrong(one.number, "computed", f"{words}; at least one is computed")
         return
     before = [o for o in asked if o.number < one.number and o.request.salt == one.request.salt]
-    most = max((_shared(_text(o), one.request.tokens) for o in before), default=0)
+    most = max((_shared(text, one.request.tokens) for o in before for text in _texts(o)), default=0)
     if one.alone and one.step.do == "ask" and cached >= most + LUCK:
         words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
         yield Wrong(one.number, "salt", f"{words} begins with more than {most} of them")

@@ -30,22 +30,28 @@ class _Drawn:
     """The tokens of each request's prompt."""
     open: list[str] = field(default_factory=list)
     """Requests that nobody waits for yet."""
+    rush: bool = False
 
     def history(self, requests: int) -> History:
-        """Draw steps until there are so many requests."""
+        """Draw steps until there are so many requests. Some histories begin all at once, with long answers."""
+        self.rush = "concurrent" in self.aim.declared.can and self.draw.random() < 0.25
         for _, name in zip(range(requests), names(), strict=False):
             self._request(name)
-            if self.open and self.draw.random() < 0.5:
+            if self.open and self.draw.random() < (0.2 if self.rush else 0.5):
                 self._between()
         return checked((*self.steps, Step("wait")))
 
     def _request(self, name: str) -> None:
         can, draw = self.aim.declared.can, self.draw
         parts, length = self._prompt()
+        if self.aim.declared.drafts and length > 8 and draw.random() < 0.3:  # its last tokens stood there before
+            start = draw.randrange(length - 4)
+            parts = (*parts, Part(source=name, start=start, stop=start + draw.randint(1, 3)))
         new = draw.choice((1, 1, 1, 2, 3, draw.randint(1, 20)))
+        new = draw.randint(1, 2 * self.aim.block) if self.rush else new
         samples = draw.choice((2, 3)) if "samples" in can and draw.random() < 0.1 else 1
         salt = draw.choice("xy") if "salt" in can and draw.random() < 0.15 else ""
-        do = "submit" if "concurrent" in can and draw.random() < 0.6 else "ask"
+        do = "submit" if "concurrent" in can and draw.random() < (1.0 if self.rush else 0.6) else "ask"
         self.steps.append(Step(do, name, parts, new, samples, salt))
         self.lengths[name] = length
         self.open += [name] * (do == "submit")

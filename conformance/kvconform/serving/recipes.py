@@ -128,11 +128,10 @@ def _preemptions(a: Aim) -> Iterator[str]:
     many = min(a.declared.sequences or SEQUENCES, 16)
     if not rows or rows // many > a.longest:
         return
-    for new in (a.block + 2, 2 * a.block):
-        if rows // many > 2:
-            prompt = max(1, rows // many - new // 2)
-            begun = "; ".join(f"submit x{i} {max(1, prompt - i)} new={new}" for i in range(many))
-            yield f"{begun}; wait; ask b x0[:{a.block}] 3; ask c x{many - 1} 2"
+    for share in (1.0, 0.8, 0.6, 0.45):  # several groups of layers may have blocks of their own
+        prompt, new = max(1, int(rows // many * share) - 1), min(2 * a.block + 2, MOST_NEW)
+        begun = "; ".join(f"submit x{i} {max(1, prompt - i)} new={new}" for i in range(many))
+        yield f"{begun}; wait; ask b x0[:{a.block}] 3; ask c x{many - 1} 2"
 
 
 def _chunks(a: Aim) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kvadapters.probe.checkpoint import Probe
@@ -51,6 +51,7 @@ class Run:
         self.judge = Judge(self.probe, self.precision)
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)
         self.past = list[History]()
+        self.shortest = Shortest((), [], [], Counter())
         self.began = time.monotonic()
 
     def go(self, requests: int, most_failures: int = MOST_FAILURES) -> None:
@@ -85,64 +86,82 @@ class Run:
         asked = self.player.play(history)
         self.aimed[clause] += len(asked)
         wrong = self.judge.judged(asked)
-        after = Counter(self._counts())
-        self.seen.setdefault(clause, Counter()).update({k: after[k] - before[k] for k in after})
+        more = _more(self._counts(), before)
+        self.seen.setdefault(clause, Counter()).update(more)
         self.past.append(history)
         if wrong:
             self.wrong_histories += 1
-            self._failure(history, asked, wrong)
+            self._failure(history, asked, wrong, more)
 
     def _counts(self) -> dict[str, int]:
         return {**self.player.counts, **self.driver.counts()}
 
-    def _failure(self, history: History, asked: list[Asked], wrong: list[Wrong]) -> None:
+    def _failure(self, history: History, asked: list[Asked], wrong: list[Wrong], told_of: Counter[str]) -> None:
         """Make a failure short, unless one like it is known."""
-        short = self._short(history)
-        if short is not None:
-            found = self._played(short, fresh=True)
-            asked, wrong = found if found and found[1] else (asked, wrong)
-        clause = blamed(asked, wrong, {step.do for step in short or history}, self.aim)
-        if any(f.clause == clause and f.sort == wrong[0].sort for f in self.failures):
+        self.shortest = Shortest(history, asked, wrong, told_of)
+        alone = self._shorten(history)
+        short = self.shortest
+        clause = blamed(short.asked, short.wrong, {step.do for step in short.history}, self.aim, short.counted)
+        if any(f.clause == clause and f.sort == short.wrong[0].sort for f in self.failures):
             return
         self.failures.append(
             ServingFailure(
                 clause=clause,
-                sort=wrong[0].sort,
-                history=told(short or history),
-                alone=short is not None,
-                found=[w.words for w in wrong][:8],
-                drawing=drawn(asked, wrong, self.aim),
+                sort=short.wrong[0].sort,
+                history=told(short.history),
+                alone=alone,
+                found=[w.words for w in short.wrong][:8],
+                drawing=drawn(short.asked, short.wrong, self.aim),
                 first_seen=told(history),
                 after=self.asked,
             )
         )
-        self.tell(f"{clause}: {wrong[0].words}")
+        self.tell(f"{clause}: {short.wrong[0].words}")
 
-    def _short(self, history: History) -> History | None:
-        """Give a shorter history that fails with nothing of this run before it; None if none was found."""
-        if self._fails(history):
-            return shrunk(history, self._fails, TRIES, SECONDS)
-        count = 2
+    def _shorten(self, history: History) -> bool:
+        """Find the shortest history that fails, and keep what was wrong with it. Tell whether it fails with nothing
+        of this run before it: by itself, or behind the histories before it."""
+        count = 1
         while count < 2 * len(self.past):
-            longer = joined(self.past[-count:])
+            longer = history if count == 1 else joined(self.past[-count:])
             if self._fails(longer):
-                return shrunk(longer, self._fails, TRIES, SECONDS)
+                shrunk(longer, self._fails, TRIES, SECONDS)
+                return True
             count *= 2
-        return None
+        return False
 
     def _fails(self, history: History) -> bool:
-        """Tell whether a history fails: at the first try, or at a second one if requests are under way together."""
-        tries = 2 if any(step.do == "submit" for step in history) else 1
-        return any(bool((self._played(history, fresh=True) or ([], []))[1]) for _ in range(tries))
+        """Tell whether a history fails, at one of two tries if requests are under way together; keep what is wrong
+        with it."""
+        for _ in range(2 if any(step.do == "submit" for step in history) else 1):
+            self._begin_anew()
+            before = Counter(self._counts())
+            try:
+                asked = self.player.play(history)
+            except BadInput:  # a prompt that is empty now
+                return False
+            if wrong := self.judge.judged(asked):
+                self.shortest = Shortest(history, asked, wrong, _more(self._counts(), before))
+                return True
+        return False
 
-    def _played(self, history: History, fresh: bool) -> tuple[list[Asked], list[Wrong]] | None:
-        """Play a history again, on an engine that has done nothing if it can begin anew."""
-        if not history:
-            return None
-        if fresh and "reset" in self.driver.declared.can:
+    def _begin_anew(self) -> None:
+        """Begin on an engine that has done nothing, with the same tokens for the same words, if it can begin anew;
+        else tokens are new ones, which no request had before."""
+        if "reset" in self.driver.declared.can:
             self.driver.reset()
-        try:
-            asked = self.player.play(history)
-        except BadInput:  # a prompt that is empty now
-            return None
-        return asked, self.judge.judged(asked)
+            self.player.drawn.seed(self.seed)
+
+
+@dataclass
+class Shortest:
+    """The shortest history so far that fails, its requests, what is wrong, and what was counted meanwhile."""
+
+    history: History
+    asked: list[Asked]
+    wrong: list[Wrong]
+    counted: Counter[str]
+
+
+def _more(after: Mapping[str, int], before: Mapping[str, int]) -> Counter[str]:
+    return Counter({name: count - before.get(name, 0) for name, count in after.items()})

@@ -23,7 +23,7 @@ class Letters(Texts):
         super().__init__(26 * MARKS)
         self._letters = iter(range(26))
 
-    def _take(self, count: int, prompt: Sequence[int]) -> list[int]:
+    def _take(self, count: int, prompt: Sequence[int], ahead: int = 0) -> list[int]:
         first = next(self._letters) * MARKS
         return list(range(first, first + count))
 

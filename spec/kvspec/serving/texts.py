@@ -17,7 +17,11 @@ class Texts:
 
     def __init__(self, ids: int, seed: int = 0) -> None:
         self.ids, self.of = ids, dict[str, list[int]]()
-        self._random, self._unused = random.Random(seed), list(range(ids))
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Draw from now on what a seed says, whatever was drawn before."""
+        self._random, self._unused = random.Random(seed), list(range(self.ids))
         self._random.shuffle(self._unused)
 
     def after(self, token: int) -> int:
@@ -27,8 +31,9 @@ class Texts:
     def begin(self, step: Step) -> tuple[int, ...]:
         """Give the prompt of a request, which begins. Raises BadInput if it is empty or too long."""
         prompt = self.of[step.name] = []
-        for part in step.parts:
-            prompt += self._sliced(part) if part.source else self._drawn(part, prompt)
+        for number, part in enumerate(step.parts, 1):
+            ahead = step.new if number == len(step.parts) else 1
+            prompt += self._sliced(part) if part.source else self._drawn(part, prompt, ahead)
             if len(prompt) > MOST_TOKENS:
                 raise BadInput(f"'{step}': a prompt of more than {MOST_TOKENS} tokens")
         if not prompt:
@@ -46,21 +51,24 @@ class Texts:
     def _sliced(self, part: Part) -> list[int]:
         return self.of[part.source][part.start : part.stop]
 
-    def _drawn(self, part: Part, prompt: list[int]) -> list[int]:
+    def _drawn(self, part: Part, prompt: list[int], ahead: int) -> list[int]:
         """Draw tokens that the prompt does not have and that do not follow its last one, those first that were not
-        used for longest. If there is none, draw any."""
-        if not part.up:
-            drawn = list[int]()
-            for _ in range(part.count):
-                drawn += self._take(1, [*prompt, *drawn])
-            return drawn
-        return self._take(part.count, prompt)
+        used for longest, and a last one whose next `ahead` ones it does not have either. If there is none, draw
+        any."""
+        if part.up:
+            return self._take(part.count, prompt)
+        drawn = list[int]()
+        for left in range(part.count, 0, -1):
+            drawn += self._take(1, [*prompt, *drawn], ahead if left == 1 else 0)
+        return drawn
 
-    def _take(self, count: int, prompt: Sequence[int]) -> list[int]:
+    def _take(self, count: int, prompt: Sequence[int], ahead: int = 0) -> list[int]:
         """Draw a run of tokens, begun by one of those that were not used for longest."""
         known = {*prompt, *(self.after(t) for t in prompt[-1:])}
-        fitting = [t for t in self._unused if known.isdisjoint((t + i) % self.ids for i in range(count))]
-        first = self._random.choice(fitting[: len(fitting) // 2 + 1] or self._unused)
+        runs = {t: {(t + i) % self.ids for i in range(count + ahead)} for t in self._unused}
+        fitting = [t for t, run in runs.items() if known.isdisjoint(run)]
+        fitting = fitting or [t for t in self._unused if t not in known] or self._unused
+        first = self._random.choice(fitting[: len(fitting) // 2 + 1])
         run = [(first + i) % self.ids for i in range(count)]
         gone = set(run)
         self._unused = [t for t in self._unused if t not in gone] + list(dict.fromkeys(run))
