@@ -63,6 +63,7 @@ HOUSE = (
         "prove",
         "vectors",
         "log",
+        "serving",
     ),
     *("laws", "generate", "judge", "oracle", "worker", "profiling", "message"),
 )

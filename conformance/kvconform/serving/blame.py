@@ -30,14 +30,20 @@ def blamed(
 
 
 def _drafts(one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
-    """A prompt that has its last tokens twice is drafted after; a draft that is kept is the text's next token."""
-    ids = one.request.tokens
-    if not a.declared.drafts or one.request.new < 2 or len(set(ids)) == len(ids):
+    """Tokens that stood in a text before are drafted after: a draft is right if what followed then follows now."""
+    if not a.declared.drafts or one.request.new < 2 or one.answer is None or not one.answer.samples:
         return ""
-    places = [i for i, t in enumerate(ids[:-1]) if t == ids[-1]]
-    follows = (ids[-1] + 1) % (a.ids or 1)
-    right = any(ids[i + 1] == follows for i in places)
-    return "SERVE-15" if right and not any(w.sort == "extra" for w in wrong) else "SERVE-16"
+    text, first = [*one.request.tokens, *one.answer.samples[0].tokens], len(one.request.tokens) - 1
+    last = max((w.query for w in wrong if w.query is not None), default=first)
+    drafts = [
+        (text[before + 1], text[at + 1])
+        for at in range(first, min(last + 1, len(text) - 1))
+        for before in range(at)
+        if text[before] == text[at]
+    ]
+    if not drafts:
+        return ""
+    return "SERVE-15" if all(draft == right for draft, right in drafts) else "SERVE-16"
 
 
 def _company(asked: Sequence[Asked], counted: Mapping[str, int]) -> str:

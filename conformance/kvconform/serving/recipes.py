@@ -82,13 +82,13 @@ def _other_context(a: Aim) -> Iterator[str]:
 
 
 def _ends(a: Aim) -> Iterator[str]:
-    for shared in a.ends():
+    for shared in reversed(a.ends()):
         long = min(shared + a.block, a.longest)
         yield f"ask a {long}; ask b a[:{shared}] 1; ask c a[:{shared}] {a.block} new=2; ask d a[:{shared}] 2 new=2"
 
 
 def _whole(a: Aim) -> Iterator[str]:
-    for n in a.ends(2):
+    for n in reversed(a.ends(2)):
         yield f"ask a {n}; ask b a[:{n}]; ask c a[:{n}] new=2; ask d a[:{n - 1}]"
 
 

@@ -200,7 +200,7 @@ FAULTS: dict[Plant, tuple[str, ...]] = {
     short_key: ("SERVE-3", "SERVE-4", "SERVE-2"),
     no_salt: ("SERVE-8",),
     found_for_ever: ("SERVE-9",),
-    asks_one_layer: ("SERVE-6",),
+    asks_one_layer: ("SERVE-6", "SERVE-10"),
     wide_window: ("SERVE-1",),
     forgets_the_chunk_before: ("SERVE-11",),
     shared_last_block: ("SERVE-14",),

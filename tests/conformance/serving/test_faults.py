@@ -1,0 +1,61 @@
+"""Faults that are planted in the serving engine of the examples: each is found, made short, and blamed on the
+clause that it breaks; the right engine is not accused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters.probe import engines
+from kvadapters.probe import Precision, Probe
+from kvconform.serving.run import Run
+from support.engines import serving
+from support.engines.serving import FAULTS, Plant
+
+SHORT = 6
+"""Requests of the longest of the shortest histories."""
+
+
+@pytest.fixture(scope="module")
+def probe() -> Probe:
+    return engines.small("qwen3", "full,window 6")
+
+
+@pytest.fixture(scope="module")
+def folder(probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("probe")
+    probe.write(into)
+    return into
+
+
+def judged(probe: Probe, folder: Path, plant: Plant | None, requests: int = 500) -> Run:
+    run = Run(probe, serving.driver(folder, plant), Precision())
+    run.go(requests, 1)
+    return run
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_found_made_short_and_named(probe: Probe, folder: Path, plant: Plant) -> None:
+    run = judged(probe, folder, plant)
+    assert run.failures and run.asked < 500
+    failure = run.failures[0]
+    assert failure.clause in FAULTS[plant], failure
+    assert failure.alone and failure.history.count("ask") + failure.history.count("submit") <= SHORT
+    assert any(line.startswith("  ^ ") for line in failure.drawing)
+
+
+def test_the_right_engine_is_not_accused_and_everything_happened_in_it(probe: Probe, folder: Path) -> None:
+    run = judged(probe, folder, None, 700)
+    assert run.failures == [] and run.wrong_histories == 0
+    counts = run.driver.counts()
+    assert all(counts[name] > 5 for name in counts), counts
+    assert run.judge.queries > 1000 and run.player.counts["cancelled"] > 5
+
+
+def test_a_row_of_another_request_is_named_by_its_place_in_that_request(probe: Probe, folder: Path) -> None:
+    failure = judged(probe, folder, serving.found_for_ever).failures[0]
+    said = r"query \d+ of the (\w+) request, layer 0 \(full\): sees token \d+ of the (\w+),"
+    found = re.match(said, failure.found[0])
+    assert found and found[1] != found[2], failure.found

@@ -1,0 +1,86 @@
+"""From nothing to a verdict: a probe is written, the serving engine of the examples is started, and kvconform is
+pointed at it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kvconform import cli
+from kvreports import json_file
+from kvspec.records.serving import ServingRecord
+from support import fakes
+from support.engines import serving
+from tools import schemas
+
+DECLARED = "block=16,blocks=24,chunk=32,drafts=3,salt"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("served") / "probe"
+    assert cli.main(["probe", "qwen3", "--layers", "full,window 8", "-o", str(into)]) == 0
+    return into
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    settings = ["--port", "0", "--blocks", "24", "--chunk", "32", "--drafts", "3"]
+    command = [sys.executable, "-m", "serving_engine", str(folder), *settings]
+    with subprocess.Popen(command, env=fakes.environment(), stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--server", address, "--model", str(folder), "--declare", DECLARED, "--requests", "60"]
+    status = cli.main(["run", *words, "--report", str(tmp_path)])
+    said = capsys.readouterr()
+    assert status in (0, 3) and "0 histories" in said.out, said.out  # so few requests do not exercise everything
+    record = json_file.load(tmp_path / "record.json", ServingRecord)
+    verdicts = {clause.id: clause.verdict for clause in record.clauses}
+    assert all(verdicts[f"SERVE-{n}"] == "PASS" for n in (1, 2, 3, 4, 5, 8, 12, 13, 14)), verdicts
+    assert record.asked["requests"] >= 60 and record.counted["cached tokens"] > 50
+    assert record.engine["tells"] == "all" and "samples" in record.engine["can"]
+    jsonschema.validate(json.loads((tmp_path / "record.json").read_text()), schemas.SCHEMAS["serving"]())
+    assert "SERVE-13" in (tmp_path / "report.md").read_text()
+    assert "answer depends on its own tokens alone" in (tmp_path / "report.html").read_text()
+    assert cli.main(["report", str(tmp_path / "record.json"), "--format", "markdown"]) == 0
+
+
+def test_a_wrong_engine_is_found_and_drawn(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = ["--engine", f"{serving.__name__}:wrong", "--model", str(folder), "--requests", "40", "-x"]
+    assert cli.main(["run", *engine, "--report", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "SERVE-3: ask a " in said.out and "Does not conform" in said.out
+    assert "  ^ query" in (tmp_path / "report.md").read_text()
+    assert "SERVE-3" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--server", "http://127.0.0.1:9/v1", "--model", "FOLDER"], 4, "is it up?"),
+        (["--server", "nowhere", "--model", "FOLDER"], 2, "no address of a server"),
+        (["--server", "http://127.0.0.1:9/v1"], 2, "--model DIR"),
+        (["--server", "http://127.0.0.1:9/v1", "--model", "/nowhere"], 2, "probe"),
+        (["--engine", "lavalamp", "--model", "FOLDER"], 2, "unknown engine"),
+        (["--engine", "os:getcwd", "--model", "FOLDER"], 2, "cannot load"),
+        (["--engine", f"{serving.__name__}:right", "--model", "FOLDER", "--declare", "x=1"], 2, "declares nothing"),
+        (["reference", "--engine", f"{serving.__name__}:right"], 2, "name one adapter"),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_said(
+    words: list[str], status: int, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", *(str(folder) if word == "FOLDER" else word for word in words)]) == status
+    assert said in capsys.readouterr().err
