@@ -69,14 +69,12 @@ def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], a: Aim) 
 
 
 def _related(asked: Sequence[Asked], one: Asked) -> set[int]:
-    """Give a request and those whose tokens it has, directly or through others."""
-    by_name = {o.step.name: o for o in asked}
-    found, new = set[int](), [one]
-    while new:
-        this = new.pop()
-        found.add(this.number)
-        sources = {p.source for p in this.step.parts if p.source} - {this.step.name}
-        new += [by_name[name] for name in sources if by_name[name].number not in found]
+    """Give a request and all that have tokens of each other, directly or through others."""
+    by_name = {o.step.name: o.number for o in asked}
+    groups = [{o.number, *(by_name[p.source] for p in o.step.parts if p.source)} for o in asked]
+    found = {one.number}
+    while more := set[int]().union(*(group for group in groups if group & found)) - found:
+        found |= more
     return found
 
 
