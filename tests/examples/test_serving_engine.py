@@ -14,6 +14,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ import pytest
 
 import serving_engine
 from kvadapters.probe import Precision, Probe, read
+from kvadapters.probe.architectures.llama import LLAMA
+from kvadapters.probe.layout import Layout
+from kvadapters.probe.views import View
 from serving_engine import Engine, Settings
 from serving_engine.engine import COUNTED
 from support import serving
@@ -70,6 +74,26 @@ def test_a_checkpoint_as_it_is_written(tmp_path: Path, architecture: str, dtype:
     (output,) = answers(served)
     judgement = read(probe, [*PROMPT, *output.tokens[:-1]], output.logprobs, Precision("f32"))
     assert (output.tokens, judgement.wrong) == ([3, 4, 5], [])
+
+
+def test_a_llama_whose_config_names_windows(tmp_path: Path) -> None:
+    """As some engines read it: `layer_types` and a window, though Llama's own library knows none."""
+    llama = replace(LLAMA, theta={"full": 10000.0, "window": 10000.0})
+    probe = Probe(llama, Layout((View("full"), View("window", 5)), kv_heads=1))
+    probe.write(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    types = {"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 5}
+    (tmp_path / "config.json").write_text(json.dumps(config | types))
+    served = serving_engine.open(tmp_path, Settings())
+    served.add(PROMPT)
+    (output,) = answers(served)
+    assert read(probe, PROMPT, output.logprobs, Precision("f32")).wrong == []
+
+
+def test_a_network_that_is_not_computed_here_is_refused(tmp_path: Path) -> None:
+    Probe.of("gpt-oss", "full,window 5").write(tmp_path)
+    with pytest.raises(ValueError, match="model type 'gpt_oss'; this engine has llama, mistral, qwen3"):
+        serving_engine.open(tmp_path, Settings())
 
 
 def test_of_a_prompt_that_is_cached_as_a_whole_one_token_is_computed() -> None:

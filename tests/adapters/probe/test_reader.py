@@ -55,6 +55,18 @@ def test_the_reading_is_what_the_view_shows(probes: dict[str, Probe], name: str)
             assert np.mean([len(row.distances) for row in reading.rows]) < 1.5
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if name != "gemma3"])
+def test_a_row_that_holds_nothing_is_told(probes: dict[str, Probe], name: str) -> None:
+    """Its weight is missing in the sum. All else weighs as much as before, one with another."""
+    probe = probes[name]
+    tokens, block = engines.text(probe, 12), probe.layout.block(1)
+    hidden, rows = probe.network.hidden(tokens), probe.layout.layers[1].sees(12).sum(1)
+    hidden[:, block.seen.start : block.prints.stop] *= (rows / (rows + 1))[:, None]
+    judgement = read(probe, tokens, probe.network.logits(hidden))
+    assert found(judgement) == {(1, query, "share", ()) for query in range(12)}
+    assert f"the weights of {rows[11]} rows sum to 0." in judgement.told(most=12)
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("layer", [0, 1])
 def test_a_broken_mask_is_named_by_layer_query_and_row(probes: dict[str, Probe], name: str, layer: int) -> None:

@@ -140,14 +140,18 @@ class _OneLayer:
             yield Row(int(token), int(counts.low[token]), positions, float(weights[token]))
 
     def _share(self, reading: Reading, low: Float64, high: Float64) -> Reading:
-        """Compare what the weights sum to, where a sink takes its share."""
-        if self.probe.architecture.sink is None or reading.seen is None:
-            return reading
-        sink = float(np.exp(self.probe.architecture.sink))
-        right = reading.seen / (reading.seen + sink)
+        """Compare what the weights sum to: all, where no sink takes its share. Rows that hold zeros take one too."""
+        sink, held = self.probe.architecture.sink, reading.seen
+        if self.probe.architecture.out_norm or (sink is not None and held is None):
+            return reading  # a norm behind attention makes all sums the same
+        right = 1.0 if sink is None or held is None else held / (held + float(np.exp(sink)))
         if abs(reading.share / right - 1) <= self.precision.relative + reading.share_error + DRIFT:
             return reading
-        words = f"the weights of {reading.seen} rows sum to {reading.share:.4g}; with the sink {right:.4g} is right"
+        words = f"the weights of {'its' if held is None else held} rows sum to {reading.share:.4g}; "
+        if sink is not None:
+            words += f"with the sink {right:.4g} is right"
+        else:
+            words += "1 is right: rows that hold nothing are seen too, or weights are lost"
         return replace(reading, findings=(*reading.findings, Finding("share", (), words)))
 
     def _distances(self, reading: Reading, low: Float64, high: Float64) -> Reading:
