@@ -140,7 +140,7 @@ class _OneLayer:
             yield Row(int(token), int(counts.low[token]), positions, float(weights[token]))
 
     def _share(self, reading: Reading, low: Float64, high: Float64) -> Reading:
-        """Compare what the weights sum to: all, where no sink takes its share. Rows that hold zeros take one too."""
+        """Compare what the weights sum to: 1, where no sink takes a share. Rows that hold zeros take one too."""
         sink, held = self.probe.architecture.sink, reading.seen
         if self.probe.architecture.out_norm or (sink is not None and held is None):
             return reading  # a norm behind attention makes all sums the same
