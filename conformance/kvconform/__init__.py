@@ -1,4 +1,20 @@
 """The suite: finds traces, replays them on oracle and adapter, judges, shrinks, records."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvconform.api import run
+
 SUITE_VERSION = "0.1"
 """Version of the suite: what it draws and how it judges."""
+
+__all__ = ["SUITE_VERSION", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public function only where it is asked for: `kvconform --help` and pytest's plugin stay quick."""
+    if name == "run":
+        from kvconform.api import run
+
+        return run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

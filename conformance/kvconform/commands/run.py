@@ -46,19 +46,28 @@ def main(options: Namespace) -> int:
     """Judge an adapter, or a whole engine by requests; print the result and write the report."""
     if options.server or options.engine:
         return serving.main(options)
-    folder = Path(options.report) if options.report else None
+    memory.collect_seldom()
+    run, record = judged(options)
+    unwritten = _deliver(record, options, writing(run, record, options))
+    return 130 if run.interrupted else unwritten or record.exit_status
+
+
+def judged(options: Namespace) -> tuple[Run, Record]:
+    """Judge an adapter, and close what was opened. Raises BadInput, CannotRun."""
     settings = settings_of(options)
     suite()  # read before the adapter starts, so that an interruption from then on leaves a record
-    memory.collect_seldom()
-    run = started(settings, folder, options.quiet)
+    run = started(settings, Path(options.report) if options.report else None, options.quiet)
     try:
         checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1), options.on)
-        record = run.record([check.id for check in checks])
+        return run, run.record([check.id for check in checks])
     finally:
         run.close()
-    write = partial(report_folder.write, record, run.results.values(), folder) if folder else None
-    unwritten = _deliver(record, options, write)
-    return 130 if run.interrupted else unwritten or record.exit_status
+
+
+def writing(run: Run, record: Record, options: Namespace) -> Callable[[], Path] | None:
+    """Give what writes the report; None if none is wanted."""
+    folder = Path(options.report) if options.report else None
+    return partial(report_folder.write, record, run.results.values(), folder) if folder else None
 
 
 def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | None) -> int:

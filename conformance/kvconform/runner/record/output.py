@@ -39,17 +39,21 @@ FORMS: dict[type[Document], Forms] = {
 """Every kind of record. Runs are rendered side by side, a profile beside an earlier one, others alone."""
 
 
+def _forms(record: Document) -> Forms:
+    return next(forms for kind, forms in FORMS.items() if isinstance(record, kind))
+
+
 def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:
     """Render records as html, markdown or text. The renderer is imported only now, because most commands need one
     form."""
-    forms = FORMS[type(records[0])]
+    forms = _forms(records[0])
     render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
     return render(*forms.arguments(records), **options)
 
 
 def write(record: Document, folder: Path) -> Path:
     """Write a record, its Markdown and its page into a folder; returns the page's path. Raises BadInput."""
-    forms = FORMS[type(record)]
+    forms = _forms(record)
     page = folder / f"{forms.page}.html"
     leave(folder / f"{forms.json}.json", json_file.dumps(record))
     leave(page.with_suffix(".md"), _rendered([record], "markdown"))
