@@ -53,6 +53,7 @@ performs operations, to the records."""
 HOUSE = (
     *(
         "__main__",
+        "api",
         "cli",
         "commands",
         "plugin",
@@ -65,7 +66,7 @@ HOUSE = (
         "log",
         "serving",
     ),
-    *("laws", "generate", "judge", "oracle", "worker", "profiling", "message"),
+    *("laws", "generate", "judge", "oracle", "worker", "profiling", "message", "version"),
 )
 """The rooms of kvconform, from top to bottom."""
 

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kvconform.api import run
 
-SUITE_VERSION = "0.1"
-"""Version of the suite: what it draws and how it judges."""
-
-__all__ = ["SUITE_VERSION", "run"]
+__all__ = ["run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Judge an adapter from Python: `kvconform.run("my_engine:Adapter", quick=True)` gives the record of a run.
 
-The record shows itself: `print` shows what `kvconform run` prints, a notebook shows the report. Its fields are those
+The record shows itself: `print` shows what `kvconform run` prints, a notebook shows the report. It has the fields
 of `kvspec.records.run.Record`: a script reads `record.summary` or `record.failures`.
 """
 

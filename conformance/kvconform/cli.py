@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kvconform import SUITE_VERSION
 from kvconform.commands.options import COMMANDS
 from kvconform.commands.standard_streams import lasting
 from kvconform.message import tell
+from kvconform.version import SUITE_VERSION
 from kvconform.worker.signals import handling, interrupt
 
 BEGIN = "Begin with `kvconform demo`, then `kvconform new-adapter my-engine`."
@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         of_command = commands.add_parser(name, help=command.help)
         of_command.set_defaults(parser=of_command)
         command.add_arguments(of_command)
-    if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see COMMANDS.md
+    if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see docs/commands.md
         import argcomplete
 
         argcomplete.autocomplete(top)

@@ -1,4 +1,4 @@
-/* Asks llama.cpp with a probe: the logits of all tokens, as float32, on standard output. See PROBE.md.
+/* Asks llama.cpp with a probe: the logits of all tokens, as float32, on standard output. See docs/probe.md.
  *
  *   cc -O1 -o ask llama_cpp.c -I llama.cpp/include -I llama.cpp/ggml/include -L LIB -lllama -lggml -lggml-base
  *   BACKENDS=LIB ./ask probe/model.gguf f16 13 0 1 2 3 ...

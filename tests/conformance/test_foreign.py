@@ -55,7 +55,7 @@ def test_no_chapter_is_without_a_foreign_implementation_that_always_runs_and_one
 
 
 def test_the_page_says_which_implementation_passes_which_chapter() -> None:
-    page = (Path(__file__).parents[2] / "HOW-IT-WORKS.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/how-it-works.md").read_text(encoding="utf-8")
     assert table() in page, table()
 
 

@@ -1,4 +1,4 @@
-"""`ENGINE.md`, followed word for word: its files are written and its commands run, in order."""
+"""`docs/engine.md`, followed word for word: its files are written and its commands run, in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.floors import ROOT
 
 @pytest.mark.slow  # eight commands, five of which judge a cache
 def test_the_page_is_followed_to_its_end(tmp_path: Path) -> None:
-    ran = follow(ROOT / "ENGINE.md", tmp_path)
+    ran = follow(ROOT / "docs/engine.md", tmp_path)
     assert len(ran) == 9
     assert all("Conforms (" in out for out in ran[1:3])
     assert '"without": ["ask", "free", "rewind", "view"]}' in ran[3]

@@ -41,7 +41,7 @@ def commands() -> list[str]:
     """Every command line of ours in the README and on the page of commands, without its remark."""
     lines = [
         line.removeprefix("$ ")
-        for page in ("README.md", "COMMANDS.md")
+        for page in ("README.md", "docs/commands.md")
         for line in blocks((ROOT / page).read_text())
     ]
     parts = [part.strip() for line in lines for part in line.partition("#")[0].split("&&")]
@@ -55,7 +55,7 @@ def test_every_command_is_one(command: str) -> None:
 
 
 def test_the_commands_page_has_every_command_and_every_option_of_run() -> None:
-    page = (ROOT / "COMMANDS.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `kvconform ([a-z-]+)", page, re.M))
     assert named == set(cli.COMMANDS)
     known = set(
@@ -67,7 +67,7 @@ def test_the_commands_page_has_every_command_and_every_option_of_run() -> None:
     assert {option.split()[0] for option in re.findall(r"`(--?[a-z][^`]*)`", row)} <= known
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "COMMANDS.md", "HOW-IT-WORKS.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/commands.md", "docs/how-it-works.md"])
 def test_every_session_that_is_named_is_one(page: str) -> None:
     noxfile, data = ((ROOT / name).read_text(encoding="utf-8") for name in ("noxfile.py", "sessions.toml"))
     names = {
@@ -75,7 +75,7 @@ def test_every_session_that_is_named_is_one(page: str) -> None:
         *re.findall(r"^\[(?:commands|engines|sanitizers)\.([\w-]+)\]", data, re.M),
     }
     said = re.findall(r"nox -s ([\w-]+)", (ROOT / page).read_text(encoding="utf-8"))
-    assert (said or page in ("COMMANDS.md", "HOW-IT-WORKS.md")) and set(said) <= names
+    assert (said or page in ("docs/commands.md", "docs/how-it-works.md")) and set(said) <= names
 
 
 def test_the_two_commands_that_set_up_a_checkout_are_those_of_ci() -> None:

@@ -1,4 +1,4 @@
-"""`TUTORIAL.md`, followed word for word: each step shows what the page says, and the last ring conforms."""
+"""`docs/tutorial.md`, followed word for word: each step shows what the page says, and the last ring conforms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.floors import ROOT
 
 @pytest.mark.slow  # six runs of the suite
 def test_the_tutorial_ends_with_a_conforming_ring(tmp_path: Path) -> None:
-    printed = follow(ROOT / "TUTORIAL.md", tmp_path)
+    printed = follow(ROOT / "docs/tutorial.md", tmp_path)
     assert len(printed) == 8
     assert ["Conforms" in out for out in printed] == [False, False, False, False, True, False, False, True]
 

@@ -292,7 +292,7 @@ def _new_adapter(parser: ArgumentParser) -> None:
 
 def _probe(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "architecture", help="llama, mistral, qwen3, phi3, gemma3, gpt-oss, deepseek or llama4; see PROBE.md"
+        "architecture", help="llama, mistral, qwen3, phi3, gemma3, gpt-oss, deepseek or llama4; see docs/probe.md"
     )
     parser.add_argument(
         "--layers", default="full,full", help="the view of each layer: full, window N or chunk N (full,full)"
@@ -312,7 +312,7 @@ def _probe(parser: ArgumentParser) -> None:
 
 def _ask(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "engine", help="transformers, transformers-static, mlx-lm, or module:function; see PROBE.md"
+        "engine", help="transformers, transformers-static, mlx-lm, or module:function; see docs/probe.md"
     )
     parser.add_argument("folder", metavar="DIR", help="a folder that `kvconform probe` wrote")
     parser.add_argument("--dtype", default="f32", help="what the engine computes in: f32, bf16 or f16 (f32)")

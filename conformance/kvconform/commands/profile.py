@@ -15,7 +15,6 @@ import psutil
 from msgspec import to_builtins
 
 from kvadapters import find
-from kvconform import SUITE_VERSION
 from kvconform.message import tell
 from kvconform.profiling import cases, peers
 from kvconform.profiling.budget import Budget, budget
@@ -26,6 +25,7 @@ from kvconform.runner.journal import Journal
 from kvconform.runner.progress import tell_device
 from kvconform.runner.record import output
 from kvconform.runner.record.provenance import machine, suite_digest
+from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description, description
 from kvspec.reading import clauses

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kvconform import SUITE_VERSION
 from kvconform.mutants.hunt import HuntResult
 from kvconform.mutants.mutant import Mutant
 from kvconform.mutants.trace_sources import SOURCES
+from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.notation import sentence
 from kvspec.reading import clauses

@@ -142,7 +142,7 @@ def test_a_token_that_the_text_does_not_have_is_named(probes: dict[str, Probe]) 
 
 
 def test_the_page_says_what_is_printed() -> None:
-    page = (Path(__file__).parents[3] / "PROBE.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/probe.md").read_text(encoding="utf-8")
     probe, tokens = Probe.of("gemma3", "full,window 8"), list(range(40))
     assert f"`{read(probe, tokens, engines.logits(probe, tokens)).told()}`" in page
     wide = engines.logits(probe, tokens, masks={1: View("window", 9).sees(40)})

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kvconform import SUITE_VERSION, cli
+from kvconform import cli
 from kvconform.commands import options
 from kvconform.mutants import kinds
+from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {

@@ -38,7 +38,7 @@ def judged(name: str, *entries: KnownDeviation, chapters: tuple[str, ...] = ("gr
 
 @cache
 def behind(name: str, *entries: KnownDeviation, traces: int = 5) -> Record:
-    """The engine of `ENGINE.md`, or one with a second bug."""
+    """The engine of `docs/engine.md`, or one with a second bug."""
     return judging.record_of(f"{second_bugs.__name__}:{name}", RINGS, traces=traces, known=entries or (WIDE,))
 
 

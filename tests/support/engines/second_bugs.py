@@ -1,4 +1,4 @@
-"""The engine of `ENGINE.md`, whose window is one row too wide, with a second bug behind the one that is known."""
+"""The engine of `docs/engine.md`, whose window is one row too wide, with a second bug behind the one that is known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kvadapters.update import UpdateAdapter, from_update
 from tools.floors import ROOT
 
-PAGE = (ROOT / "ENGINE.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
 page: dict[str, Any] = {}
 exec(next(text for text in re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S) if "/engine.py" in text), page)
 SlidingCache: Any = page["SlidingCache"]
@@ -118,7 +118,7 @@ SECOND = (
 
 
 def adapter(cache: Any) -> UpdateAdapter:
-    """The adapter of `ENGINE.md`."""
+    """The adapter of `docs/engine.md`."""
     return from_update(
         cache.__name__,
         kind="ring",

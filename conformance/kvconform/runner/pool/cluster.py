@@ -20,9 +20,9 @@ from uuid import uuid4
 import hypothesis
 from distributed import Client, get_worker
 
-from kvconform import SUITE_VERSION
 from kvconform.runner.pool.local import LAST_BREATH, LocalPool
 from kvconform.runner.record.provenance import suite_digest
+from kvconform.version import SUITE_VERSION
 from kvconform.worker.tasks import Pool, ProcessDied
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
@@ -113,7 +113,7 @@ def _connected(address: str) -> Any:
         client = connect(address, timeout=ANSWERS, set_as_default=False)
         client.wait_for_workers(1, timeout=JOINS)
     except TypeError as e:  # dask's error for an address of tls:// without certificates
-        raise BadInput(f"{address}: {e}; SECURITY.md says which variables name the certificates") from None
+        raise BadInput(f"{address}: {e}; docs/SECURITY.md says which variables name the certificates") from None
     except (OSError, ValueError) as e:
         raise BadInput(f"{address}: no dask scheduler with a worker answers there ({e})") from None
     _compare(address, client)

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kvconform import SUITE_VERSION
 from kvconform.generate import frozen_covers
 from kvconform.runner.record.private import published
 from kvconform.runner.record.provenance import machine, suite_digest
@@ -24,6 +23,7 @@ from kvconform.runner.verdict.verdict import (
     shortest_failure,
     verdict_on,
 )
+from kvconform.version import SUITE_VERSION
 from kvreports.run import findings
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description

@@ -56,6 +56,6 @@ FOREIGN = (
 
 
 def table() -> str:
-    """Which implementation passes which chapter, as HOW-IT-WORKS.md has it."""
+    """Which implementation passes which chapter, as docs/how-it-works.md has it."""
     rows = [f"| {', '.join(f.chapters)} | {f.what} | `{f.adapter}` |" for f in FOREIGN]
     return "\n".join(["| chapters | what it is | in `tests/support/engines/foreign` |", "|---|---|---|", *rows])

@@ -1,0 +1,61 @@
+"""`kvconform.run`: an adapter judged from Python, and a record that shows itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from examples.stale_cursor import Adapter
+
+import kvconform
+from kvadapters.reference import Reference
+from kvspec.errors import BadInput
+from support.running.command_line import kvconform as command
+
+
+def test_a_record_says_what_the_command_says(tmp_path: Path) -> None:
+    seen = kvconform.run(Adapter, clauses=["RING-7"], report=tmp_path)
+    assert not seen.conforms and seen.exit_status == 1
+    assert repr(seen).startswith("<stale-cursor: Does not conform (")
+    assert "rewind moves the offset but not the write cursor" in str(seen) and "RING-7: FAIL" in str(seen)
+    written = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    assert written["failures"] and (tmp_path / "report.html").exists()
+    shown = command("run", "examples.stale_cursor:Adapter", "--clause", "RING-7").stdout
+    assert shown.splitlines()[0] == str(seen).splitlines()[0]
+
+
+def test_a_notebook_shows_the_report() -> None:
+    seen = kvconform.run("reference", clauses=["RING-19"], processes=1)
+    assert seen.conforms and seen.summary["PASS"] == 1
+    page = seen._repr_html_()
+    assert page.startswith("<iframe srcdoc=") and "RING-19" in page and "<script" not in page  # escaped
+
+
+class Local(Reference):
+    pass
+
+
+Local.__module__ = "__main__"
+
+REFUSED = {
+    "unknown adapter 'refrence'; did you mean reference": lambda: kvconform.run("refrence"),
+    "unknown chapter 'rong'; did you mean ring": lambda: kvconform.run("reference", chapters=["rong"]),
+    "chapters must be a list": lambda: kvconform.run("reference", chapters="ring"),
+    "write its class into a file": lambda: kvconform.run(Local),
+    "not by 3": lambda: kvconform.run(3),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_wrong_is_said(words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        REFUSED[words]()
+
+
+def test_the_package_stays_light() -> None:
+    code = "import sys, kvconform; print('numpy' in sys.modules, callable(kvconform.run))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
