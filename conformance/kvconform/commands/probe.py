@@ -23,7 +23,5 @@ def main(options: Namespace) -> int:
     rows = [*record.items(), ("megabytes", f"{size / 1e6:.1f}")]
     told = [(key.replace("_", " "), "; ".join(v) or "nothing" if isinstance(v, list) else v) for key, v in rows]
     print(tabulate(told, tablefmt="plain", disable_numparse=True))
-    tell(
-        f"wrote {options.out}; prompts are words t0 to t{probe.layout.ids - 1}; docs/probe.md says how to read answers"
-    )
+    tell(f"wrote {options.out}; prompts are words t0 to t{probe.layout.ids - 1}; see docs/probe.md to read answers")
     return 0

@@ -1,4 +1,4 @@
-"""The engine of `docs/engine.md`, whose window is one row too wide, with a second bug behind the one that is known."""
+"""The engine of `docs/engine.md`, whose window is one row too wide, with a second bug behind the known one."""
 
 from __future__ import annotations
 
