@@ -7,14 +7,14 @@ of `kvspec.records.run.Record`: a script reads `record.summary` or `record.failu
 from __future__ import annotations
 
 import html
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from kvconform.cli import parser
 from kvconform.commands import next_command
 from kvconform.commands import run as command
+from kvconform.commands.options import COMMANDS
 from kvconform.runner.record import output
 from kvspec.errors import BadInput
 from kvspec.records.run import Record
@@ -93,7 +93,9 @@ def _options(
             raise BadInput(f"{what} must be a list: {what}=[{each!r}]")
     words = ["--quiet", *["--quick"] * quick, *_words("chapter", chapters), *_words("clause", clauses)]
     words += [word for option, value in given.items() if value is not None for word in _words(option, [value])]
-    return parser().parse_args(["run", name, *words], Namespace(process=()))
+    parser = ArgumentParser("kvconform.run")
+    COMMANDS["run"].add_arguments(parser)
+    return parser.parse_args([name, *words], Namespace(process=()))
 
 
 def _words(option: str, values: Collection[Any]) -> Iterator[str]:
