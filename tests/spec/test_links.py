@@ -34,7 +34,10 @@ def test_each_clause_has_its_anchor_just_above_it(chapter: str) -> None:
 SPEC = [f"spec/{name}" for name in ("README", "DIFFERENCES", "EXAMPLES", "GLOSSARY", "BUGS", "WIRE")]
 
 
-@pytest.mark.parametrize("name", [*SPEC, "README", "ENGINE", "TUTORIAL", "HOW-IT-WORKS", "deviations/README"])
+DOCS = [f"docs/{name}" for name in ("engine", "tutorial", "how-it-works")]
+
+
+@pytest.mark.parametrize("name", [*SPEC, *DOCS, "README", "deviations/README"])
 def test_ids_of_clauses_are_links(name: str) -> None:
     text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
     text, _, _ = text.partition("## Not planted")  # there RING-9 is an entry of the catalogue
