@@ -71,8 +71,12 @@ class Explaining:
         """The reason of the model that explains the first difference alone; of those that are needed together."""
         if len(self.each) == 1:
             return next(iter(self.each))
-        alone = (why for why, one in self.each.items() if self.explained(seen, one))
+        alone = (why for why in self.each if self.alone(why, seen))
         return next(alone, "") or "; ".join(why for why in self.each if self._needed(why, seen))
+
+    def alone(self, why: str, seen: TrialResult) -> bool:
+        """Whether the model of this reason explains the first difference, without any other."""
+        return self.explained(seen, self.each[why])
 
     def _needed(self, why: str, seen: TrialResult) -> bool:
         others = models.deviating(k for k in self.of_models if k.because != why)

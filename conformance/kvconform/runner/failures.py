@@ -50,6 +50,10 @@ class Replays(Protocol):
     def trial(self, trace: Trace) -> TrialResult:
         """One trial, counted nowhere."""
 
+    def known_by(self, trace: Trace, why: str) -> TrialResult:
+        """One trial up to its first difference, counted nowhere. The difference is known where the deviation with
+        this reason alone explains it."""
+
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
         """One trial in a new process, after these traces."""
 
@@ -97,7 +101,7 @@ class Failures:
         def fails(trace: Trace) -> int:
             if not self._claimed(trace):
                 return 0
-            other = self.under_test.trial(trace)
+            other = self.under_test.known_by(trace, shows[1])
             same = (other.verdict, other.cause) == (seen.verdict, seen.cause) if other.known else False
             return max(1, len(other.steps)) if same and shows in other.known.items() else 0
 

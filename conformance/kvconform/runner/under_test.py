@@ -117,6 +117,16 @@ class AdapterUnderTest:
         """One trial, counted nowhere. What differs may be known; then what lies behind it is judged too."""
         return self.explaining.explain(self.run(trace, watch), partial(self._on, trace), self.failure_of)
 
+    def known_by(self, trace: Trace, why: str) -> TrialResult:
+        """One trial up to its first difference, counted nowhere. The difference is known where the deviation with
+        this reason alone explains it. What needs several deviations, or is an outcome, takes a whole trial."""
+        if why not in self.explaining.each:
+            return self.trial(trace)
+        seen = self.run(trace)
+        if seen.failed and self.explaining.alone(why, seen):
+            seen.known = dict.fromkeys(seen.blamed, why)
+        return seen
+
     def judged_by(self, trace: Trace, deviating: Deviating) -> TrialResult:
         """One trial by oracles that deviate, counted nowhere."""
         return self._on(trace, deviating)

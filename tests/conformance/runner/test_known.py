@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -287,6 +288,22 @@ def test_known_failures_use_up_no_budget_and_are_shortened_once() -> None:
                 under_test.judge(trace, "explore")
         assert under_test.budget_used == 0 and tally.failures and all(f.expected for f in tally.failures)
     assert under_test.operations - before == 60 * (1 + 3), "up to the first difference, then the whole trace"
+
+
+def test_a_known_failure_is_shortened_by_its_first_difference_and_its_own_model() -> None:
+    ours = of_released("TrimsNegative"), of_released("TakesOtherRows"), of_released("CountsRefusedRows")
+    under_test = LocalAdapter(known_engines.lengthens, known=ours)
+    tried, explained = [], under_test.explaining.explained
+    trace = notation.trace("growing", "kv_heads=1", "append 5; append 4; rewind 12; append 3; append 200")
+    with under_test.judging("a check") as tally:
+        seen = under_test.trial(trace)
+        under_test.explaining = dataclasses.replace(
+            under_test.explaining, explained=lambda seen, one: bool(tried.append(one)) or explained(seen, one)
+        )
+        under_test.failures.keep_known(seen, "explore")
+    assert [f.words for f in tally.failures] == ["growing kv_heads=1: rewind 1"]
+    of_one = [d for d in tried if len(d.models) == 1]
+    assert len(of_one) > 5 and len(tried) == len(of_one) + 1, "all models are asked about the shortest trace alone"
 
 
 def test_one_that_is_gone_is_told() -> None:
