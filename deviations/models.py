@@ -56,8 +56,9 @@ class HalfWritten(CacheModel):
     def demand_rows(self, keys: Rows, values: Rows) -> None:
         try:
             super().demand_rows(keys, values)
-        except Refused as e:
-            if e.clause in GEOMETRY and not _values_fit(self, keys, values):
+        except (Refused, Unsaid) as e:
+            refused = e.unless if isinstance(e, Unsaid) else e
+            if refused is not None and refused.clause in GEOMETRY and not _values_fit(self, keys, values):
                 raise Unsaid("refused ok") from None
             raise
 
