@@ -1,10 +1,10 @@
 """mlx-lm 0.32.2: `ConcatenateKVCache` keeps the keys of an update whose values raise. A wrong result, if the caller
 goes on.
 
-Shortest trace: growing: append 1; append 1 v_dim=3; append 1 (GROW-10, and GROW-1 and GROW-2 behind it). The keys are
-joined before the values. After a ValueError for values of another width there is a key more, and one right row later
-there are three keys and two values. Nothing promises that a cache can be used after an exception; nothing says that
-it cannot. Status 0 if it still reproduces.
+Shortest trace: growing: append 1; append 1 v_dim=3; append 1 (GROW-10, and GROW-1 and GROW-2 behind it). The keys
+are joined before the values. After a ValueError for values of another width there is a key more, and one right row
+later there are three keys and two values. Nothing promises that a cache can be used after an exception; nothing says
+that it cannot. Status 0 if it still reproduces.
 """
 
 import sys
