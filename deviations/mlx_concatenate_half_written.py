@@ -3,8 +3,8 @@ goes on.
 
 Shortest trace: growing: append 1; append 1 v_dim=3; append 1 (GROW-10, and GROW-1 and GROW-2 behind it). The keys
 are joined before the values. After a ValueError for values of another width there is a key more, and one right row
-later there are three keys and two values. Nothing promises that a cache can be used after an exception; nothing says
-that it cannot. Status 0 if it still reproduces.
+later there are three keys and two values. Nothing promises that a cache can be used after an exception; nothing
+says that it cannot. Status 0 if it still reproduces.
 """
 
 import sys

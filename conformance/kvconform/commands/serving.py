@@ -15,11 +15,11 @@ from kvadapters.probe.reader.precision import Precision
 from kvadapters.serving.driver import SIZES, Driver
 from kvadapters.serving.engines import opened
 from kvadapters.serving.http import Server
-from kvconform import SUITE_VERSION
 from kvconform.message import tell
 from kvconform.runner.record import output
 from kvconform.serving.run import Run
 from kvconform.serving.verdict import exit_status, verdicts
+from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.records.document import Version
