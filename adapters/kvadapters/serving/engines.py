@@ -1,30 +1,20 @@
-"""Serving engines that `kvconform run --engine` knows by name, one file each: a function that loads a probe."""
+"""Serving engines in this process, for `kvconform run --engine`: a function loads a probe and gives a driver."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
 from kvadapters.serving.driver import Driver
-from kvspec.errors import BadInput, CannotRun
-
-ENGINES = {
-    "vllm": "kvadapters.serving.vllm:load",
-    "transformers": "kvadapters.serving.transformers:load",
-}
-"""A name, and the function that it stands for."""
+from kvspec.errors import BadInput
 
 
 def opened(name: str, folder: str, dtype: str) -> Driver:
-    """Load the probe of a folder into an engine: a name, or module:function. Raises BadInput or CannotRun."""
-    module, colon, function = ENGINES.get(name, name).partition(":")
+    """Load the probe of a folder into an engine, by module:function. Raises BadInput."""
+    module, colon, function = name.partition(":")
     if not colon:
-        raise BadInput(f"unknown engine {name!r}; there are {', '.join(ENGINES)}, and module:function for your own")
+        raise BadInput(f"unknown engine {name!r}; write module:function, which takes a folder and a dtype")
     try:
         load = getattr(import_module(module), function)
-    except ModuleNotFoundError as e:
-        if name in ENGINES:
-            raise CannotRun(f"{name} needs {e.name}: pip install it beside kvconform") from None
-        raise BadInput(f"{name}: cannot be imported ({e})") from None
     except (ImportError, AttributeError) as e:
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     try:

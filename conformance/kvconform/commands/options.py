@@ -72,7 +72,9 @@ def _add_whole_engine(parser: ArgumentParser) -> None:
     """Add what judges a whole engine by requests."""
     whole = parser.add_argument_group("a whole serving engine, by requests", "see docs/probe.md")
     whole.add_argument("--server", metavar="ADDRESS", help="a server, such as http://127.0.0.1:8000/v1")
-    whole.add_argument("--engine", metavar="NAME", help="vllm, transformers, or module:function for your own")
+    whole.add_argument(
+        "--engine", metavar="MODULE:FUNCTION", help="an engine in this process: module:function gives its driver"
+    )
     whole.add_argument("--model", metavar="DIR", help="the folder of the probe that it has loaded")
     whole.add_argument("--requests", type=above_zero, default=500, metavar="N", help="requests to ask (500)")
     whole.add_argument(

@@ -4,6 +4,8 @@ pointed at it."""
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,21 +20,29 @@ from kvspec.records.serving import ServingRecord
 from support import fakes
 from support.engines import serving
 from tools import schemas
+from tools.floors import ROOT
 
-DECLARED = "block=16,blocks=24,chunk=32,drafts=3,salt"
+PROBE, SERVER, RUN = (
+    shlex.split(line.removesuffix(" &"))
+    for line in re.findall(
+        r"^ {4}(.*(?:-o probe|serving_engine probe|--model probe).*)$", (ROOT / "README.md").read_text(), re.M
+    )
+)
+"""The three lines of the README."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("served") / "probe"
-    assert cli.main(["probe", "qwen3", "--layers", "full,window 8", "-o", str(into)]) == 0
+    assert cli.main([*PROBE[1:-1], str(into)]) == 0
     return into
 
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    settings = ["--port", "0", "--blocks", "24", "--chunk", "32", "--drafts", "3"]
-    command = [sys.executable, "-m", "serving_engine", str(folder), *settings]
+    at = SERVER.index("probe")
+    assert SERVER[:at] == ["PYTHONPATH=examples", "python3", "-m", "serving_engine"]
+    command = [sys.executable, "-m", "serving_engine", str(folder), *SERVER[at + 1 :], "--port", "0"]
     with subprocess.Popen(command, env=fakes.environment(), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         yield server.stdout.readline().strip()
@@ -40,8 +50,10 @@ def address(folder: Path) -> Iterator[str]:
 
 
 def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--server", address, "--model", str(folder), "--declare", DECLARED, "--requests", "60"]
-    status = cli.main(["run", *words, "--report", str(tmp_path)])
+    said_of = {"http://127.0.0.1:8000/v1": address, "probe": str(folder)}
+    words = [said_of.get(word, word) for word in RUN[1:]]
+    assert {address, str(folder)} < set(words)
+    status = cli.main([*words, "--requests", "60", "--report", str(tmp_path)])
     said = capsys.readouterr()
     assert status in (0, 3) and "0 histories" in said.out, said.out  # so few requests do not exercise everything
     record = json_file.load(tmp_path / "record.json", ServingRecord)
