@@ -169,7 +169,9 @@ class Walks:
                 following.begin(begin)
             done.append(self._next(done, following))
             ends.append(len(following.groups))
-        kept = bisect(range(1, len(ends)), False, key=lambda n: not replayable(following.trace(ends[n])))
+        kept = len(done)
+        if not replayable(following.trace(ends[kept])):
+            kept = bisect(range(1, kept), False, key=lambda n: not replayable(following.trace(ends[n])))
         self._forget(done, kept)
         return following.trace(ends[kept], together)
 
@@ -182,17 +184,18 @@ class Walks:
     def _next(self, done: Sequence[int], following: _Following) -> int:
         """Do the move that followed the last one least often; if it is not possible now, the next one."""
         last = done[-1] if done else None
-        ranks = [(self._rank(last, i), self._times[i], self._random.random()) for i in range(len(self._moves))]
-        order = sorted(range(len(self._moves)), key=ranks.__getitem__)
-        chosen = next(i for i in order if following.move(self._moves[i].text, self._times[i]))
+        ranks = [(*rank, self._random.random(), i) for i, rank in enumerate(self._ranks(last))]
+        chosen = next(i for *_, i in sorted(ranks) if following.move(self._moves[i].text, self._times[i]))
         self._times[chosen] += 1
         self._pairs.update([(last, chosen)] if last is not None else ())
         return chosen
 
-    def _rank(self, last: int | None, after: int) -> int:
-        if last is None:
-            return 0
-        return self._pairs[last, after] + (not self._tells(last, after))
+    def _ranks(self, last: int | None) -> Iterator[tuple[int, int]]:
+        """Give for each move how often it followed the last one, one more for a look after a look, and how often it
+        was done at all."""
+        after, times, look = self._pairs.get, self._times.get, last is not None and not self._moves[last].changes
+        for i, move in enumerate(self._moves):
+            yield after((last, i), 0) + (look and not move.changes), times(i, 0)
 
 
 MOST_WORK = 1 << 24
@@ -248,9 +251,11 @@ class _Following(ModelledTrace):
 
     def begin(self, texts: Iterable[str]) -> None:
         """Do what makes a cache as long as the scale wants it."""
+        enough = 0 < self.scale.length <= self.numbers().get("length", 0)
         for text in texts:
-            self._do(text)
-        self.full = self._has()
+            if not (enough and text.startswith(RUN.name)):
+                self._do(text)
+        self.full = self.full or self._has()
 
     def move(self, text: str, turn: int) -> bool:
         """Do a move; tell whether it is possible: whether all it names is there."""

@@ -249,4 +249,4 @@ def numbers(session: Any, random: Random) -> Numbers:
 def sized(scale: Scale, turn: int, *own: str) -> tuple[str, ...]:
     """Give the fields of a cache at a scale, and the rows before its first move."""
     step = (1, 3, 256)[turn % 3]
-    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale.length) or "append 1"
+    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale) or "append 1"

@@ -294,7 +294,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     size = min(scale.size(turn), 70)
     pages = max(4 * (scale.room // size + 2), scale.length // 4) + scale.batch
-    begin = unseen(scale.length, "append {n} sequence=0")
+    begin = unseen(scale, "append {n} sequence=0")
     return scale.fields(f"page_size={size} pages={pages}"), "admit", begin, *["admit"] * scale.batch
 
 

@@ -15,7 +15,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvconform.generate.strategies.walk_moves import AT_ONCE, Moves, Numbers, Scale, inside, unseen
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, inside, unseen
 from kvspec.geometry import PADDINGS, Config
 from kvspec.operations.table import listed
 from kvspec.session.driver import Session
@@ -251,8 +251,8 @@ def _numbers(session: Any, random: Random) -> Numbers:
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     batch = max(3, scale.batch)
-    most = listed([AT_ONCE, *[1] * (batch - 1)])
-    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), unseen(scale.length, f"feed {most}")
+    most = listed([scale.at_once, *[1] * (batch - 1)])
+    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), unseen(scale, f"feed {most}")
 
 
 WALKS = Moves(

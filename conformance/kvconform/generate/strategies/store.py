@@ -204,7 +204,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     """Give a store at a scale; `m` sequences of a batch are the scale's."""
     own = f"layers={scale.layers} max_len={max(scale.room, scale.size(turn))}"
-    rows = "append 2" if not scale.length else unseen(scale.length)
+    rows = "append 2" if not scale.length else unseen(scale)
     scattered = f"batch {scale.batch}; scatter 0 1; scatter {scale.batch - 1} 2"
     return scale.fields(own), rows, scattered
 

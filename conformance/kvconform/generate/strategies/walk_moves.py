@@ -40,6 +40,11 @@ class Scale:
         return self.sizes[turn % len(self.sizes)]
 
     @property
+    def at_once(self) -> int:
+        """Give the rows of each of the many appends that make a cache long: fewer than a window or a page has."""
+        return max(1, min(self.sizes) - 4)
+
+    @property
     def room(self) -> int:
         """Give room for all rows of a few moves."""
         return self.length + 3 * max(self.rows) + 4
@@ -72,10 +77,7 @@ def beyond(length: int, random: Random) -> int:
     return random.choice((length + 1, length + 1, length + 2, -1, 99999))
 
 
-AT_ONCE = 13
-"""Rows of each of the many appends that make a cache long."""
-
-
-def unseen(rows: int, one: str = "append {n}") -> str:
-    """Append rows in many calls while nobody looks; nothing for none."""
-    return f"run {-(-rows // AT_ONCE)} {{{one.format(n=AT_ONCE)}}}" if rows else ""
+def unseen(scale: Scale, one: str = "append {n}") -> str:
+    """Append the rows of a long cache in many calls while nobody looks; nothing where a scale has no length."""
+    n = scale.at_once
+    return f"run {-(-scale.length // n)} {{{one.format(n=n)}}}" if scale.length else ""
