@@ -59,6 +59,8 @@ class Outcome(NamedTuple):
     result: str
     clause: str
     cites: tuple[str, ...]
+    failed: tuple[int, ...] = ()
+    """Of a run: the operations before the last that are not done, by number."""
 
 
 class Frozen(NamedTuple):

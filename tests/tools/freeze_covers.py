@@ -156,9 +156,10 @@ def answers(start: Trace, ops: Ops) -> Frozen:
     trace = Trace(start.kind, start.config, ops)
     reference, trace_inputs = CitingReference(observe=observables(trace, REFERENCE, "storage")), TraceInputs(trace)
     reference.begin(start.kind, start.config)
-    steps = []
+    digest, outcomes = frozen_answers.Digest(), list[Outcome]()
     for op in ops:
-        steps.append(reference.do(op, trace_inputs.make(op)))
-        trace_inputs.done(op, steps[-1].result)
-    outcomes = tuple(Outcome(step.result, step.clause, step.cites) for step in steps)
-    return Frozen(frozen_answers.digest(steps), outcomes)
+        step = reference.do(op, trace_inputs.make(op))
+        digest.add(step)
+        outcomes.append(Outcome(step.result, step.clause, step.cites, tuple(step.values.get("failed", ()))))
+        trace_inputs.done(op, step.result)
+    return Frozen(str(digest), tuple(outcomes))

@@ -9,23 +9,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kvconform.generate import frozen_covers
+from kvconform.generate import frozen_covers, frozen_walks
 from kvconform.generate.registry import planned
 from kvconform.vectors import SOURCES, files, vector
 from kvconform.vectors.vector import LICENCE, VERSION, Vector, Written, counts
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
-from tools import freeze_covers
+from kvspec.registry import KINDS
+from tools import freeze_covers, freeze_walks
 from tools.mutant_vectors import of_matrix
 from tools.vector_sources import MAKERS
 
 ANSWERS = "answers"
-"""What the reference answers to the covers as they are frozen: part of the files that `covers` computes whole."""
+"""What the reference answers: to the covers as they are frozen, and to the walks."""
 
-NAMES = ("covers", *SOURCES)
+WALKS = "walks"
+"""The walks of a claim of every chapter, with what the reference answers to them."""
 
-NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: those of the frozen covers alone, where clauses are cited otherwise"
+NAMES = ("covers", WALKS, *SOURCES)
+
+NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, and of covers the answers alone, where clauses are cited otherwise"
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -67,6 +71,11 @@ def _put(file: Path, text: str | None) -> None:
 def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) -> Iterator[Computed]:
     """Every file of these names and chapters. Without a matrix the mutants' vectors are those that are frozen."""
     for name in names:
+        if name in (WALKS, ANSWERS):
+            kinds = [kind for kind in KINDS if kind in chapters]
+            yield from ((Path(str(frozen_walks.path(k))), partial(freeze_walks.compute, k)) for k in kinds)
+        if name == WALKS:
+            continue
         if name in ("covers", ANSWERS):
             covered, make = [p for p in planned() if p in chapters], _answers if name == ANSWERS else _cover
             yield from ((Path(str(frozen_covers.path(p))), partial(make, p)) for p in covered)

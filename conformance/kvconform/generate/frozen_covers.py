@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -63,9 +63,14 @@ def load(chapter: str) -> tuple[Cover, ...]:
 
 def _cover(c: dict[str, Any]) -> Cover:
     start = Trace(c["kind"], config_from_json(c["config"], c["kind"]))
-    outcomes = {sign(number): _outcome(text) for number, text in enumerate(c["outcomes"])}
+    outcomes = read_outcomes(c["outcomes"])
     frozen = {line: Frozen(sum_, tuple(map(outcomes.__getitem__, ends))) for line, sum_, ends in c["traces"]}
     return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], tuple(frozen), frozen)
+
+
+def read_outcomes(texts: Iterable[str]) -> dict[str, Outcome]:
+    """Read outcomes as they are listed, by the characters that stand for them."""
+    return {sign(number): _outcome(text) for number, text in enumerate(texts)}
 
 
 def sign(number: int) -> str:
@@ -75,14 +80,15 @@ def sign(number: int) -> str:
 
 
 def _outcome(text: str) -> Outcome:
-    ended, _, cites = text.partition(": ")
-    result, _, clause = ended.partition(" ")
-    return Outcome(result, clause, tuple(cites.split()))
+    ended, _, rest = text.partition(": ")
+    (result, _, clause), (cites, _, failed) = ended.partition(" "), rest.partition("; failed ")
+    return Outcome(result, clause, tuple(cites.split()), tuple(map(int, failed.split())))
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Write an outcome as it is listed: `refused GROW-6: GROW-6`."""
-    return f"{outcome.result} {outcome.clause}".strip() + ": " + " ".join(outcome.cites)
+    """Write an outcome as it is listed: `refused GROW-6: GROW-6`; of a run `ok: GROW-1; failed 0 3`."""
+    failed = "; failed " + " ".join(map(str, outcome.failed)) if outcome.failed else ""
+    return f"{outcome.result} {outcome.clause}".strip() + ": " + " ".join(outcome.cites) + failed
 
 
 def digest() -> dict[str, Any]:

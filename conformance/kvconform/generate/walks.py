@@ -13,16 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, pairwise, product
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
-from kvconform.generate import geometry_traces, strategies
-from kvconform.generate.real_geometry import Geometry
+from kvconform.generate import strategies
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
-from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import OPEN, RUN, Operation, chapters_of
 from kvspec.registry import objects
 from kvspec.trace import Trace, replayable
@@ -195,7 +193,8 @@ class Walks:
         was done at all."""
         after, times, look = self._pairs.get, self._times.get, last is not None and not self._moves[last].changes
         for i, move in enumerate(self._moves):
-            yield after((last, i), 0) + (look and not move.changes), times(i, 0)
+            followed = 0 if last is None else after((last, i), 0)
+            yield followed + (look and not move.changes), times(i, 0)
 
 
 MOST_WORK = 1 << 24
@@ -302,31 +301,3 @@ def _joined(groups: list[list[Operation]], together: int) -> Iterator[Operation]
 def _run(ops: list[Operation]) -> Iterator[Operation]:
     if ops:
         yield {"op": RUN.name, "times": 1, "ops": ops} if len(ops) > 1 else ops[0]
-
-
-def walks_of(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
-    """Give the walks of a kind at all scales."""
-    return chain.from_iterable(Walks(kind, chapters, scale, seed).all() for scale in SCALES)
-
-
-@cache
-def done(kind: str, layers: int) -> frozenset[str]:
-    """Give the operations that the walks of any run do at real widths and with many heads. Give none if more layers
-    are wanted than the walks of the kind have."""
-    each = [[*Walks(kind, frozenset(CHAPTERS), scale, few=True).all()] for scale in (LATENT, MANY)]
-    fewer = {trace.config.layers or layers for trace in each[1]} - {layers, MANY.layers}
-    taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in each)
-    return frozenset() if fewer and layers > MANY.layers else frozenset.intersection(*taken)
-
-
-def _taken(trace: Trace) -> Iterator[str]:
-    """The operations of a trace that are taken, without those that nobody looked at, and those that open caches."""
-    following = ModelledTrace(trace)
-    for op in trace.ops:
-        if following.follow(op).result == "ok" and op["op"] not in (RUN.name, OPEN.name):
-            yield op["op"]
-
-
-def left_over(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
-    """Give worked examples at a geometry, of what no walk does there."""
-    return geometry_traces.traces(kind, geometry, done(kind, geometry.layers))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 
 from kvconform.oracle.reference import REFERENCE
 from kvspec.contract import Description
@@ -26,9 +25,18 @@ def suffice(trace: Trace, adapter: Description, level: str) -> bool:
     return steps and adapter.observed(used) == REFERENCE.observed(used)
 
 
-def digest(steps: Iterable[Step]) -> str:
-    """Hash what is compared of steps beside their results: values and arrays. Counts have bounds instead."""
-    return hashlib.blake2b(b"".join(map(_compared, steps)), digest_size=8).hexdigest()
+class Digest:
+    """A hash of what is compared of steps beside their results: values and arrays. Counts have bounds instead."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=8)
+
+    def add(self, step: Step) -> None:
+        """Take in the next step."""
+        self._hash.update(_compared(step))
+
+    def __str__(self) -> str:
+        return self._hash.hexdigest()
 
 
 def _compared(step: Step) -> bytes:

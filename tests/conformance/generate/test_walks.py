@@ -13,6 +13,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks.suite import selected
+from kvconform.generate import frozen_walks
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.walks import FILLS, LOOKS, SCALES, SMALL, Walks, moves
 from kvconform.judge import trial
@@ -20,7 +21,8 @@ from kvconform.mutants.planting import having
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.errors import Refused
-from kvspec.geometry import Array
+from kvspec.geometry import Array, Config
+from kvspec.notation import words
 from kvspec.operations.table import OF_KIND, each_of, parts_of
 from kvspec.registry import KINDS
 from kvspec.session.driver import Session
@@ -95,6 +97,26 @@ def test_walks_can_be_replayed_and_are_the_same_each_time(kind: str) -> None:
 def test_moves_of_all_chapters_name_operations_of_the_kind(kind: str) -> None:
     parts = (part for m in moves(kind, ALL) for part in m.text.split("; "))
     assert {_name(part) for part in parts if ": " not in part} <= OF_KIND[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_frozen_are_the_walks_of_a_run(kind: str) -> None:
+    """Else `python -m tools.freeze_vectors walks --write` makes them anew."""
+    for scale in SCALES:
+        frozen, made = frozen_walks.given(kind, ALL, scale, few=True), Walks(kind, ALL, scale, few=True).all()
+        assert [*map(_text, frozen)] == [*map(_text, made)]
+    made_whole = next(Walks(kind, ALL, SMALL).all())
+    assert _text(frozen_walks.given(kind, ALL, SMALL)[0]) == _text(made_whole)
+
+
+def _text(trace: Trace) -> tuple[Config, str]:
+    return trace.config, "; ".join(map(words, trace.ops))
+
+
+def test_frozen_walks_are_given_to_a_claim_of_all_by_the_default_seed_alone() -> None:
+    assert all(t.frozen for t in frozen_walks.given("ring", ALL, SMALL, few=True))
+    assert not any(t.frozen for t in frozen_walks.given("ring", ALL, SMALL, seed=1, few=True))
+    assert not any(t.frozen for t in frozen_walks.given("ring", alone("ring"), SMALL, few=True))
 
 
 def test_every_run_judges_walks() -> None:

@@ -10,17 +10,21 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.generate import frozen_covers
+from kvconform.generate import frozen_covers, frozen_walks
 from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.walks import SCALES
 from kvconform.judge import frozen_answers, trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
 from kvconform.mutants.known_bugs import known_bugs
 from kvconform.oracle.reference import REFERENCE
 from kvref.growing import Growing
+from kvref.store import Store
 from kvspec.contract import CHAPTERS, Pair, description
+from kvspec.registry import KINDS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+from support.slow import one_in
 
 EVERY = 12
 """One known bug in this many is judged twice."""
@@ -53,6 +57,22 @@ def test_the_reference_is_judged_without_an_oracle(monkeypatch: pytest.MonkeyPat
     assert [told(judged(Reference(), t)) for t in traces()] == expected
 
 
+@pytest.mark.parametrize("kind", one_in(9, KINDS))
+def test_walks_are_judged_without_an_oracle_and_tell_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = [t for scale in SCALES for t in frozen_walks.given(kind, frozenset(CHAPTERS), scale, few=True)]
+    expected = [told(judged(Reference(), replace(t, frozen=None))) for t in walks]
+    monkeypatch.setattr(trial, "CitingReference", None)
+    assert [told(judged(Reference(), t)) for t in walks] == expected
+
+
+def test_a_run_whose_operations_are_partly_refused_is_judged_without_an_oracle() -> None:
+    every = (t for scale in SCALES for t in frozen_walks.given("store", frozenset(CHAPTERS), scale))
+    walks = [t for t in every if t.frozen and any(outcome.failed for outcome in t.frozen.outcomes)]
+    assert walks and not judged(Reference(), walks[0]).failed
+    wrong = judged(Forgets(), walks[0])
+    assert told(wrong) == told(judged(Forgets(), replace(walks[0], frozen=None))) and wrong.failed
+
+
 @pytest.mark.parametrize("bug", list(known_bugs())[::EVERY])
 def test_a_bug_is_told_as_the_reference_tells_it(bug: str) -> None:
     mutant = known_bugs()[bug]
@@ -61,6 +81,19 @@ def test_a_bug_is_told_as_the_reference_tells_it(bug: str) -> None:
     for trace in fitted(traces(mutant.chapters), about):
         found = [told(judged(adapter, t)) for t in (trace, replace(trace, frozen=None))]
         assert found[0] == found[1], trace
+
+
+class Short(Store):
+    """Each rollback goes one row further back."""
+
+    def rollback(self, to: int) -> None:
+        super().rollback(max(0, to - 1))
+
+
+class Forgets(Reference):
+    """Such a store."""
+
+    caches = {**Reference.caches, "store": Short}  # noqa: RUF012
 
 
 class OneBit(Growing):

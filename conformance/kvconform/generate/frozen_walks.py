@@ -1,0 +1,64 @@
+"""Walks with what the reference answers, frozen: those of the default seed by a claim of every chapter. An adapter
+that claims less walks by what it claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from kvconform.generate.amounts import SEED
+from kvconform.generate.frozen_covers import FOLDER, read_outcomes
+from kvconform.generate.strategies.walk_moves import Scale
+from kvconform.generate.walks import SCALES, Walks
+from kvspec import notation
+from kvspec.trace import Frozen, Outcome, Trace, config_from_json
+
+
+def given(
+    kind: str, chapters: frozenset[str], scale: Scale, seed: int = SEED, few: bool = False
+) -> Sequence[Trace]:
+    """Give the walks of a kind at a scale: the frozen ones where they are those that would be made."""
+    if seed == SEED and chapters == claimed(kind):
+        return _read(kind, name(scale, few))
+    return tuple(Walks(kind, chapters, scale, seed, few).all())
+
+
+def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
+    """Give the walks of a kind at all scales."""
+    for scale in SCALES:
+        yield from given(kind, chapters, scale, seed)
+
+
+def name(scale: Scale, few: bool) -> str:
+    """Name the walks at a scale, of a run of few traces or of any other."""
+    return f"{scale.name}, few" if few else scale.name
+
+
+def path(kind: str) -> Any:
+    """Give the file of the frozen walks of a kind."""
+    return FOLDER.joinpath(f"walk-{kind}.json")
+
+
+@cache
+def claimed(kind: str) -> frozenset[str]:
+    """Give the chapters by which the frozen walks of a kind walk; none if no walks of it are frozen."""
+    return frozenset(_document(kind)["chapters"]) if path(kind).is_file() else frozenset()
+
+
+@cache
+def _document(kind: str) -> Any:
+    return json.loads(path(kind).read_text(encoding="utf-8"))
+
+
+@cache
+def _read(kind: str, name: str) -> tuple[Trace, ...]:
+    document = _document(kind)
+    outcomes = read_outcomes(document["outcomes"])
+    return tuple(_trace(kind, outcomes, *line) for line in document["walks"][name])
+
+
+def _trace(kind: str, outcomes: dict[str, Outcome], config: Any, text: str, digest: str, ends: str) -> Trace:
+    frozen = Frozen(digest, tuple(map(outcomes.__getitem__, ends)))
+    return Trace(kind, config_from_json(config, kind), notation.operations(text), frozen)
