@@ -29,7 +29,7 @@ WALKS = "walks"
 
 NAMES = ("covers", WALKS, *SOURCES)
 
-NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, and of covers the answers alone, where clauses are cited otherwise"
+NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, and the answers to covers, where clauses are cited otherwise"
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
