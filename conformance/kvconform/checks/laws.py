@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import claimed, suits, within
@@ -32,15 +33,16 @@ def checks() -> Iterator[Check]:
 def judge(under_test: AdapterUnderTest, law: Law) -> None:
     """Judge as many pairs of sides as are wanted; if none of them could say anything, more, until one does."""
     wanted, tally = max(1, under_test.traces // SHARE), under_test.tally
-    told = _told(under_test, law, sample.some(law.strategy(), wanted, under_test.seed), wanted)
+    most = max(wanted, MORE)
+    pairs = sample.each(law.strategy(), most, under_test.seed)
+    told = _told(under_test, law, islice(pairs, wanted), wanted)
     if told or tally.failing:
         return
-    more = sample.some(law.strategy(), MORE, under_test.seed)
-    if not _told(under_test, law, more[wanted:], 1) and not tally.failing:
-        tally.shuts_out(under_test.check, f"none of {len(more)} pairs that were drawn can say anything of it")
+    if not _told(under_test, law, pairs, 1) and not tally.failing:
+        tally.shuts_out(under_test.check, f"none of {most} pairs that were drawn can say anything of it")
 
 
-def _told(under_test: AdapterUnderTest, law: Law, pairs: Sequence[Sides], most: int) -> int:
+def _told(under_test: AdapterUnderTest, law: Law, pairs: Iterable[Sides], most: int) -> int:
     """Judge pairs until `most` of them said that the law holds, or one that it does not; count those that did."""
     adapter, told = under_test.adapter, 0
     for pair in pairs:

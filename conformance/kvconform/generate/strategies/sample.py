@@ -6,6 +6,7 @@ changing earlier ones, so they are much alike; and it mixes in constants of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -23,7 +24,13 @@ class DrewFewer(Exception):
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:
-    """Draw `count` independent values of a strategy; the same seed gives the same values, whatever is imported.
+    """Draw `count` values as `each` does. Raises DrewFewer."""
+    return list(each(strategy, count, seed))
+
+
+def each(strategy: Any, count: int, seed: int) -> Iterator[Any]:
+    """Draw `count` independent values of a strategy, each when it is asked for. The same seed gives the same
+    values, whatever is imported.
 
     The first is the simplest: it takes the first of all choices. Raises DrewFewer for a strategy that rejects most
     of what it begins.
@@ -38,10 +45,11 @@ def some(strategy: Any, count: int, seed: int) -> list[Any]:
     test: Any = collect
     draw, random = test.hypothesis.fuzz_one_input, Random(seed)
     draw(bytes(SIZE))
-    for _ in range(ATTEMPTS * count):
-        if len(values) >= count:
-            break
-        draw(random.randbytes(SIZE))
-    if len(values) < count:
-        raise DrewFewer(f"drew {len(values)} traces in {ATTEMPTS * count} attempts; {count} were asked for")
-    return values[:count]
+    left = ATTEMPTS * count
+    for number in range(count):
+        while len(values) <= number and left:
+            draw(random.randbytes(SIZE))
+            left -= 1
+        if len(values) <= number:
+            raise DrewFewer(f"drew {len(values)} traces in {ATTEMPTS * count} attempts; {count} were asked for")
+        yield values[number]
