@@ -8,8 +8,8 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
-from kvconform.generate.left_over import left_over
 from kvconform.generate.real_geometry import GEOMETRIES, within
+from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.registry import KINDS
 

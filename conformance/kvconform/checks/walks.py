@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate import frozen_walks
 from kvconform.generate.strategies.walk_moves import Scale
-from kvconform.generate.walks import SCALES
+from kvconform.generate.walks import SCALES, given
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.registry import KINDS
 
@@ -24,5 +23,5 @@ def checks() -> Iterator[Check]:
 def _judge(under_test: AdapterUnderTest, kind: str, scale: Scale) -> None:
     """Walk by what the adapter claims, so that what it lacks leaves no gaps."""
     chapters = frozenset(under_test.adapter.chapters)
-    traces = frozen_walks.given(kind, chapters, scale, under_test.seed, under_test.few)
+    traces = given(kind, chapters, scale, under_test.seed, under_test.few)
     under_test.judge_all(under_test.fitting(traces), "walk", kind)

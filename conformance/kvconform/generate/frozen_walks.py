@@ -4,31 +4,13 @@ that claims less walks by what it claims."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from kvconform.generate.amounts import SEED
 from kvconform.generate.frozen_covers import FOLDER, read_outcomes
 from kvconform.generate.strategies.walk_moves import Scale
-from kvconform.generate.walks import SCALES, Walks
 from kvspec import notation
 from kvspec.trace import Frozen, Outcome, Trace, config_from_json
-
-
-def given(
-    kind: str, chapters: frozenset[str], scale: Scale, seed: int = SEED, few: bool = False
-) -> Sequence[Trace]:
-    """Give the walks of a kind at a scale: the frozen ones where they are those that would be made."""
-    if seed == SEED and chapters == claimed(kind):
-        return _read(kind, name(scale, few))
-    return tuple(Walks(kind, chapters, scale, seed, few).all())
-
-
-def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
-    """Give the walks of a kind at all scales."""
-    for scale in SCALES:
-        yield from given(kind, chapters, scale, seed)
 
 
 def name(scale: Scale, few: bool) -> str:
@@ -53,7 +35,8 @@ def _document(kind: str) -> Any:
 
 
 @cache
-def _read(kind: str, name: str) -> tuple[Trace, ...]:
+def read(kind: str, name: str) -> tuple[Trace, ...]:
+    """Read the frozen walks of a kind by their name."""
     document = _document(kind)
     outcomes = read_outcomes(document["outcomes"])
     return tuple(_trace(kind, outcomes, *line) for line in document["walks"][name])

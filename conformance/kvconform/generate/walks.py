@@ -13,14 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from random import Random
 from typing import Any
 
-from kvconform.generate import strategies
+from kvconform.generate import frozen_walks, geometry_traces, strategies
+from kvconform.generate.amounts import SEED
+from kvconform.generate.real_geometry import Geometry
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
+from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import OPEN, RUN, Operation, chapters_of
 from kvspec.registry import objects
 from kvspec.trace import Trace, replayable
@@ -301,3 +304,41 @@ def _joined(groups: list[list[Operation]], together: int) -> Iterator[Operation]
 def _run(ops: list[Operation]) -> Iterator[Operation]:
     if ops:
         yield {"op": RUN.name, "times": 1, "ops": ops} if len(ops) > 1 else ops[0]
+
+
+def given(
+    kind: str, chapters: frozenset[str], scale: Scale, seed: int = SEED, few: bool = False
+) -> Sequence[Trace]:
+    """Give the walks of a kind at a scale: the frozen ones where they are those that would be made."""
+    if seed == SEED and chapters == frozen_walks.claimed(kind):
+        return frozen_walks.read(kind, frozen_walks.name(scale, few))
+    return tuple(Walks(kind, chapters, scale, seed, few).all())
+
+
+def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
+    """Give the walks of a kind at all scales."""
+    return chain.from_iterable(given(kind, chapters, scale, seed) for scale in SCALES)
+
+
+@cache
+def done(kind: str, layers: int) -> frozenset[str]:
+    """Give the operations that the walks of any run do at real widths and with many heads. Give none if more layers
+    are wanted than the walks of the kind have."""
+    each = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in (LATENT, MANY)]
+    fewer = {trace.config.layers or layers for trace in each[1]} - {layers, MANY.layers}
+    taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in each)
+    return frozenset() if fewer and layers > MANY.layers else frozenset.intersection(*taken)
+
+
+def _taken(trace: Trace) -> Iterator[str]:
+    """The operations of a trace that are taken, without those that nobody looked at, and those that open caches."""
+    following, outcomes = ModelledTrace(trace), trace.frozen.outcomes if trace.frozen else None
+    for i, op in enumerate(trace.ops):
+        result = outcomes[i].result if outcomes else following.follow(op).result
+        if result == "ok" and op["op"] not in (RUN.name, OPEN.name):
+            yield op["op"]
+
+
+def left_over(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
+    """Give worked examples at a geometry, of what no walk does there."""
+    return geometry_traces.traces(kind, geometry, done(kind, geometry.layers))

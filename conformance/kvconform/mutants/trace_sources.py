@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 
-from kvconform.generate import frozen_covers, frozen_walks
+from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, suits
 from kvconform.generate.large import sizes, too_large
-from kvconform.generate.left_over import left_over
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
+from kvconform.generate.walks import at_all_scales, left_over
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
@@ -78,9 +78,7 @@ def at_geometry(chapter: str) -> tuple[Item, ...]:
 @cache
 def walked(chapter: str) -> tuple[Item, ...]:
     """The walks of a kind of cache, by all that there is to claim."""
-    return (
-        tuple(map(Item, frozen_walks.at_all_scales(chapter, frozenset(CHAPTERS), SEED))) if chapter in KINDS else ()
-    )
+    return tuple(map(Item, at_all_scales(chapter, frozenset(CHAPTERS), SEED))) if chapter in KINDS else ()
 
 
 @cache

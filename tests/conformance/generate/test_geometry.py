@@ -13,12 +13,11 @@ from kvadapters.reference import Reference
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
-from kvconform.generate.left_over import left_over
 from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, Met, beyond, within, work
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import geometry
-from kvconform.generate.walks import BESIDE, LATENT, MANY, Walks
+from kvconform.generate.walks import BESIDE, LATENT, MANY, Walks, left_over
 from kvconform.judge import trial
 from kvconform.mutants.planting import having
 from kvconform.oracle.trace_inputs import TraceInputs

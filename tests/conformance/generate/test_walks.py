@@ -13,9 +13,8 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks.suite import selected
-from kvconform.generate import frozen_walks
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.walks import FILLS, LOOKS, SCALES, SMALL, Walks, moves
+from kvconform.generate.walks import FILLS, LOOKS, SCALES, SMALL, Walks, given, moves
 from kvconform.judge import trial
 from kvconform.mutants.planting import having
 from kvconform.runner.settings import Settings
@@ -103,10 +102,10 @@ def test_moves_of_all_chapters_name_operations_of_the_kind(kind: str) -> None:
 def test_what_is_frozen_are_the_walks_of_a_run(kind: str) -> None:
     """Else `python -m tools.freeze_vectors walks --write` makes them anew."""
     for scale in SCALES:
-        frozen, made = frozen_walks.given(kind, ALL, scale, few=True), Walks(kind, ALL, scale, few=True).all()
+        frozen, made = given(kind, ALL, scale, few=True), Walks(kind, ALL, scale, few=True).all()
         assert [*map(_text, frozen)] == [*map(_text, made)]
     made_whole = next(Walks(kind, ALL, SMALL).all())
-    assert _text(frozen_walks.given(kind, ALL, SMALL)[0]) == _text(made_whole)
+    assert _text(given(kind, ALL, SMALL)[0]) == _text(made_whole)
 
 
 def _text(trace: Trace) -> tuple[Config, str]:
@@ -114,9 +113,9 @@ def _text(trace: Trace) -> tuple[Config, str]:
 
 
 def test_frozen_walks_are_given_to_a_claim_of_all_by_the_default_seed_alone() -> None:
-    assert all(t.frozen for t in frozen_walks.given("ring", ALL, SMALL, few=True))
-    assert not any(t.frozen for t in frozen_walks.given("ring", ALL, SMALL, seed=1, few=True))
-    assert not any(t.frozen for t in frozen_walks.given("ring", alone("ring"), SMALL, few=True))
+    assert all(t.frozen for t in given("ring", ALL, SMALL, few=True))
+    assert not any(t.frozen for t in given("ring", ALL, SMALL, seed=1, few=True))
+    assert not any(t.frozen for t in given("ring", alone("ring"), SMALL, few=True))
 
 
 def test_every_run_judges_walks() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.generate import frozen_covers, frozen_walks
+from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.walks import SCALES
+from kvconform.generate.walks import SCALES, given
 from kvconform.judge import frozen_answers, trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
@@ -59,14 +59,14 @@ def test_the_reference_is_judged_without_an_oracle(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("kind", one_in(9, KINDS))
 def test_walks_are_judged_without_an_oracle_and_tell_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    walks = [t for scale in SCALES for t in frozen_walks.given(kind, frozenset(CHAPTERS), scale, few=True)]
+    walks = [t for scale in SCALES for t in given(kind, frozenset(CHAPTERS), scale, few=True)]
     expected = [told(judged(Reference(), replace(t, frozen=None))) for t in walks]
     monkeypatch.setattr(trial, "CitingReference", None)
     assert [told(judged(Reference(), t)) for t in walks] == expected
 
 
 def test_a_run_whose_operations_are_partly_refused_is_judged_without_an_oracle() -> None:
-    every = (t for scale in SCALES for t in frozen_walks.given("store", frozenset(CHAPTERS), scale))
+    every = (t for scale in SCALES for t in given("store", frozenset(CHAPTERS), scale))
     walks = [t for t in every if t.frozen and any(outcome.failed for outcome in t.frozen.outcomes)]
     assert walks and not judged(Reference(), walks[0]).failed
     wrong = judged(Forgets(), walks[0])
