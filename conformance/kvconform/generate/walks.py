@@ -257,7 +257,8 @@ class _Following(ModelledTrace):
         for text in texts:
             if not (enough and text.startswith(RUN.name)):
                 self._do(text)
-        self.full = self.full or self._has()
+        has = self._has()
+        self.full = self.full if self.full and self.scale.length else has
 
     def move(self, text: str, turn: int) -> bool:
         """Do a move; tell whether it is possible: whether all it names is there."""
