@@ -1,5 +1,6 @@
 """Prints the table of faults that are planted in the example engine: after how many requests of random lives each
-is seen, and how. `python -m tools.engine_faults [ID ...]`, run in `tests/`; an id may be cut short."""
+is seen, and how. `PYTHONPATH=../examples python -m tools.engine_faults [ID ...]`, run in `tests/`; an id may be
+cut short."""
 
 from __future__ import annotations
 
