@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from kvspec.errors import CannotRun
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; each core has a process of tests already
+
+from kvspec.errors import CannotRun  # noqa: E402
 
 
 @contextmanager

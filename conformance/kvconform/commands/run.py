@@ -46,6 +46,8 @@ def main(options: Namespace) -> int:
     """Judge an adapter, or a whole engine by requests; print the result and write the report."""
     if options.server or options.engine:
         return serving.main(options)
+    wrong = [name for name in serving.given(options) if name in serving.OPTIONS]
+    serving.refuse(wrong, "without --server or --engine there is no use for")
     memory.collect_seldom()
     run, record = judged(options)
     unwritten = _deliver(record, options, writing(run, record, options))

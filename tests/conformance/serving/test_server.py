@@ -89,6 +89,9 @@ def test_a_wrong_engine_is_found_and_drawn(
         (["--engine", "os:getcwd", "--model", "FOLDER"], 2, "cannot load"),
         (["--engine", f"{serving.__name__}:right", "--model", "FOLDER", "--declare", "x=1"], 2, "declares nothing"),
         (["reference", "--engine", f"{serving.__name__}:right"], 2, "name one adapter"),
+        (["--engine", f"{serving.__name__}:right", "--model", "FOLDER", "--quick"], 2, "is judged without --quick"),
+        (["--engine", "x:y", "--model", "FOLDER", "--processes", "2"], 2, "is judged without --processes"),
+        (["reference", "--requests", "7"], 2, "no use for --requests"),
     ],
 )
 def test_what_is_wrong_with_a_command_is_said(
