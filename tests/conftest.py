@@ -13,7 +13,7 @@ import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; each core has a process of tests already
 
-from kvspec.errors import CannotRun  # noqa: E402
+from kvspec.errors import CannotRun
 
 
 @contextmanager
