@@ -30,6 +30,9 @@ SHORTENED = 3
 """After this many shortened failures of a clause and a cause in a process, further ones are only counted: a record
 shows only the shortest, and shortening takes most of the time of a failing run."""
 
+SHORT = 4
+"""Operations of a failing trace that need not be made shorter by finding another one for its clause and cause."""
+
 LOOK_BACK = 8
 """How many of the newest traces of a process are tried as the predecessor that a failure needs."""
 
@@ -73,6 +76,8 @@ class Failures:
     """Verdict and clause of every failure that repeated and was shortened, in any check."""
     shortened: Counter[tuple[str, Cause]] = field(default_factory=Counter)
     """How many failures of a clause and a cause were made short, in all checks."""
+    shortest: dict[tuple[str, Cause], int] = field(default_factory=dict)
+    """Operations of the shortest of them."""
     alone: set[tuple[str, Cause]] = field(default_factory=set)
     """Clause and cause of every failure that repeated in a new process, in any check."""
     known: dict[tuple[str, str], TrialResult] = field(default_factory=dict)
@@ -118,7 +123,8 @@ class Failures:
             if not self.under_test.kept:
                 self._add(seen, source)
             return
-        if self._has_enough(seen):
+        needy = [c for c in seen.blamed or ("",) if not self._needs_no_other(c, seen.cause)]
+        if not needy:
             self.under_test.repeats(seen)
             return
         earlier = [*self.under_test.ran][:-1]
@@ -126,12 +132,13 @@ class Failures:
         if not again.unexplained:
             self._keep_after(seen, source, earlier)
             return
-        for clause in seen.blamed or ("",):
+        for clause in needy:
             self._keep_one(seen, clause, source, earlier)
 
-    def _has_enough(self, seen: TrialResult) -> bool:
-        """Whether failures of these clauses and this cause were made short often enough."""
-        return min(self.shortened[clause, seen.cause] for clause in seen.blamed or ("",)) >= SHORTENED
+    def _needs_no_other(self, clause: str, cause: Cause) -> bool:
+        """Whether failures of this clause and cause were made short often enough, or one is short already."""
+        of = clause, cause
+        return self.shortened[of] >= SHORTENED or self.shortest.get(of, SHORT + 1) <= SHORT
 
     def _keep_one(self, seen: TrialResult, clause: str, source: str, earlier: Sequence[Trace]) -> None:
         """Keep this failure for one clause."""
@@ -144,7 +151,9 @@ class Failures:
                 return
             short = seen  # only what ran before made its shorter traces fail
         kept = self._add(short, source)
-        self.shortened.update((c, short.cause) for c in short.blamed or ("",))
+        for of in ((c, short.cause) for c in short.blamed or ("",)):
+            self.shortened[of] += 1
+            self.shortest[of] = min(len(short.trace.ops), self.shortest.get(of, len(short.trace.ops)))
         kept.clauses += [c for c in short.wrote if c not in kept.clauses]
         kept.implicated = [c for c in kept.implicated if c not in kept.clauses]
         self.confirmed |= {(short.verdict, c) for c in short.blamed or ("",)}

@@ -150,7 +150,7 @@ def test_at_most_two_profiles_are_rendered_together(tmp_path: Path, capsys: pyte
     file = tmp_path / "profile.json"
     file.write_text('{"kvprofile": 2}')
     assert cli.main(["report", *[str(file)] * 3]) == 2
-    assert "name one record of mutants, or one or two of profiles" in capsys.readouterr().err
+    assert "name one record of mutants or of a server, or one or two of profiles" in capsys.readouterr().err
     assert cli.main(["report", str(file)]) == 2
     assert "spec is missing" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from kvconform.runner.failures import SHORTENED
+from kvconform.runner.failures import SHORT, SHORTENED
 from kvconform.runner.under_test import AdapterUnderTest, Differs
 from kvconform.worker.client import Worker, python_worker
 from kvreports import json_file
@@ -84,7 +84,12 @@ def test_the_newest_trace_after_which_it_fails_is_told() -> None:
     assert found[0].after is not UNSET and found[0].after.words == "growing: append 3"
 
 
-def test_a_failure_is_made_short_in_a_few_checks_and_counted_in_the_others() -> None:
+@pytest.mark.parametrize(("short", "times"), [(0, SHORTENED), (SHORT, 1)])
+def test_a_failure_is_made_short_in_a_few_checks_and_counted_in_the_others(
+    short: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once is enough where it has become as short as anybody wants it."""
+    monkeypatch.setattr("kvconform.runner.failures.SHORT", short)
     under_test = LocalAdapter(AcceptsAnyRewind(), traces=5)
     trace = notation.trace("growing", "", "append 1; rewind 3")
     made_short = list[int]()
@@ -95,4 +100,4 @@ def test_a_failure_is_made_short_in_a_few_checks_and_counted_in_the_others() -> 
                 under_test.require_no_difference()
         made_short.append(len(tally.failures))
         assert tally.broken and tally.failing == 1
-    assert made_short == [1] * SHORTENED + [0, 0]
+    assert made_short == [1] * times + [0] * (SHORTENED + 2 - times)
