@@ -57,7 +57,10 @@ def main(options: Namespace) -> int:
 
 
 def given(options: Namespace) -> list[str]:
-    """Give the options of `kvconform run` that have another value than by default."""
+    """Give the options of `kvconform run` that have another value than by default; none of those that another
+    command has made."""
+    if "parser" not in options:
+        return []
     usual = {name: options.parser.get_default(name) for name in vars(options) if name not in ("parser", "command")}
     words = {name: getattr(options, name) for name in usual} | {"process": list(options.process) or None}
     return [name for name, value in words.items() if value != usual[name]]
