@@ -30,7 +30,7 @@ SHORTENED = 3
 """After this many shortened failures of a clause and a cause in a process, further ones are only counted: a record
 shows only the shortest, and shortening takes most of the time of a failing run."""
 
-SHORT = 4
+SHORT = 2
 """Operations of a failing trace that need not be made shorter by finding another one for its clause and cause."""
 
 LOOK_BACK = 8

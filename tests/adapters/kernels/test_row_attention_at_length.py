@@ -90,7 +90,7 @@ def failing(caches: Any, fault: Fault) -> list[Trace]:
     return [t for t in near if trial.on(t, lambda seen: Session(caches, seen), about, "visible").failed]
 
 
-@pytest.mark.parametrize(("faulty", "name"), one_in(3, [(n, n) for n in FAULTS]), indirect=["faulty"])
+@pytest.mark.parametrize(("faulty", "name"), one_in(5, [(n, n) for n in FAULTS]), indirect=["faulty"])
 def test_a_fault_that_begins_at_thousands_of_rows_is_found(faulty: Any, name: str) -> None:
     assert failing(faulty, FAULTS[name])
 
