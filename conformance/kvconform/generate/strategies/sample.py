@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
-
 SIZE = 1 << 13
 """Random bytes for one value: the most that Hypothesis takes."""
 
@@ -35,6 +33,8 @@ def each(strategy: Any, count: int, seed: int) -> Iterator[Any]:
     The first is the simplest: it takes the first of all choices. Raises DrewFewer for a strategy that rejects most
     of what it begins.
     """
+    from hypothesis import given, settings  # it needs a working folder, which a replay may lack
+
     values: list[Any] = []
 
     @settings(database=None)
