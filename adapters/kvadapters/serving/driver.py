@@ -12,6 +12,7 @@ from typing import Any
 
 from kvadapters.probe.reader.answers import Answers
 from kvspec.errors import BadInput
+from kvspec.records.serving import SIZES
 
 CAN = {
     "reuse": "rows of earlier requests are reused",
@@ -23,10 +24,6 @@ CAN = {
     "reset": "it can begin anew, as if it had done nothing",
 }
 """What an engine may be able to do or to tell."""
-
-SIZES = ("block", "blocks", "chunk", "drafts", "sequences", "longest")
-"""Sizes that a driver declares: rows of a block, blocks, tokens of a prompt that are computed at once, tokens that
-are drafted at once, requests that are computed at once, and tokens of the longest text. 0: none, or not known."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Answer:
 
 
 class EngineFailed(Exception):
-    """An engine has failed at a request that it had accepted, or gives what is no answer; says what it said."""
+    """An engine failed at a request that it had accepted, or its answer cannot be read. The message is its own."""
 
 
 class Driver:
@@ -120,7 +117,7 @@ class Driver:
         raise NotImplementedError
 
     def step(self, count: int) -> None:
-        """Let the engine work a little: so many of its steps, where the driver drives them."""
+        """Let the engine work for `count` of its steps; where it works by itself, wait for a moment."""
         time.sleep(0.002 * count)
 
     def counts(self) -> Mapping[str, int]:

@@ -58,7 +58,7 @@ class Stepped(Driver):
                 self.outputs[output.id][output.sample] = output
 
     def cancel(self, handle: Any) -> None:
-        """Abort a request; one that has ended is no longer there."""
+        """Abort a request, unless it has ended."""
         if len(self.outputs[handle[0]]) < handle[1]:
             self.engine.abort(handle[0])
         del self.outputs[handle[0]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -13,10 +12,10 @@ from pathlib import Path
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import Precision
-from kvadapters.serving.driver import SIZES, Driver
+from kvadapters.serving.driver import Driver
 from kvadapters.serving.engines import opened
 from kvadapters.serving.http import Server
-from kvconform.message import tell
+from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
 from kvconform.serving.run import Run
 from kvconform.serving.verdict import exit_status, verdicts
@@ -24,7 +23,7 @@ from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.records.document import Version
-from kvspec.records.serving import ServingRecord
+from kvspec.records.serving import SIZES, ServingRecord
 from kvspec.serving import clauses
 
 OPTIONS = ("server", "engine", "model", "requests", "declare", "dtype", "rows")
@@ -45,9 +44,11 @@ def main(options: Namespace) -> int:
     probe, precision = Probe.load(options.model), Precision(options.dtype, options.rows)
     began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     driver = _driver(options, probe)
+    progress = _Progress(options.quiet)
     try:
-        run = Run(probe, driver, precision, options.seed, _Progress(options.quiet).tell)
+        run = Run(probe, driver, precision, options.seed, progress.tell)
         run.go(options.requests, *([options.maxfail] if options.maxfail else []))
+        progress.line.clear()
         record = _record(run, started, time.monotonic() - began)
     finally:
         driver.close()
@@ -57,8 +58,8 @@ def main(options: Namespace) -> int:
 
 
 def given(options: Namespace) -> list[str]:
-    """Give the options of `kvconform run` that have another value than by default; none of those that another
-    command has made."""
+    """Name the options of `kvconform run` that differ from their defaults. Another command that makes such options
+    has no parser, and gave none of them."""
     if "parser" not in options:
         return []
     usual = {name: options.parser.get_default(name) for name in vars(options) if name not in ("parser", "command")}
@@ -106,20 +107,15 @@ def _record(run: Run, started: str, seconds: float) -> ServingRecord:
 
 
 class _Progress:
-    """One line, rewritten on a terminal, and printed again every few seconds elsewhere; what fails, at once."""
+    """How far a run is, in one line; what fails, at once."""
 
     def __init__(self, quiet: bool) -> None:
-        self.quiet, self.live, self.last = quiet, sys.stderr.isatty(), time.monotonic()
+        self.quiet, self.line = quiet, LiveLine(EVERY, quiet, tell)
 
     def tell(self, line: str) -> None:
         """Tell how far the run is, or what has failed."""
-        if self.quiet:
-            return
-        if line.startswith("SERVE-"):
-            tell(line)
-        elif self.live:
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
-        elif time.monotonic() - self.last > EVERY:
-            self.last = time.monotonic()
+        if not line.startswith("SERVE-"):
+            self.line.show(line)
+        elif not self.quiet:
+            self.line.clear()
             tell(line)

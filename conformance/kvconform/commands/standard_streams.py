@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-REWRITE = "\r\x1b[K"
-"""A line of progress begins with this: it overwrites the line before it."""
+from kvconform.message import REWRITE
 
 
 class _Pipe(io.FileIO):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from kvconform.message import tell
+from kvconform.message import LiveLine, tell
 from kvconform.vectors import export, files, verify
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import digest
@@ -35,17 +33,13 @@ class _Progress:
     """Seconds between lines if the output is no terminal."""
 
     def __init__(self) -> None:
-        self._done, self._told, self._live = 0, time.monotonic(), sys.stderr.isatty()
+        self._done, self._line = 0, LiveLine(self.EVERY)
 
     def __call__(self, file: Path, files: int) -> None:
         self._done += 1
-        line = f"[{self._done:2d}/{files}] {file.name}"
-        if self._live:
-            sys.stderr.write(f"\r\x1b[K{line}" if self._done < files else "\r\x1b[K")
-        elif time.monotonic() - self._told > self.EVERY:
-            self._told = time.monotonic()
-            sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        self._line.show(f"[{self._done:2d}/{files}] {file.name}")
+        if self._done == files:
+            self._line.clear()
 
 
 def _verify(options: Namespace) -> int:

@@ -92,7 +92,7 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def digest() -> dict[str, Any]:
-    """Hash all frozen files, and count their traces."""
+    """Hash all frozen covers, and count their traces."""
     files = [path(p).read_bytes() for p in chapters()]
     count = sum(len(c.lines) for p in chapters() for c in load(p))
     return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}

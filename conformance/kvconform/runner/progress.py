@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from kvconform.message import tell
+from kvconform.message import LiveLine, tell
 from kvconform.runner.record import colours
 from kvconform.runner.verdict.result import CheckResult
 from kvspec.contract import Description
@@ -14,9 +14,6 @@ from kvspec.records.run import Failure
 
 EVERY = 5.0
 """Seconds between lines of progress where the output is no terminal."""
-
-WIDEST = 100
-"""Characters of a line of progress on a terminal."""
 
 FORESEES = 3.0
 """Seconds after which the time that remains is estimated."""
@@ -45,8 +42,7 @@ class Progress:
         self.total, self.done, self.operations, self.failed = 0, 0, 0, 0
         self._work, self._work_done = 0.0, 0.0
         self._told, self._quiet = set[str](), quiet
-        self._live, self._began = sys.stderr.isatty() and not quiet, time.monotonic()
-        self._last = self._began
+        self._line, self._began = LiveLine(EVERY, quiet), time.monotonic()
         if not quiet:
             tell_device(adapter)
 
@@ -64,7 +60,7 @@ class Progress:
             self._tell(failure, result.check)
         if result.error:
             self._print(f"HARNESS_ERROR in {result.check}:\n{result.error}")
-        self._advance(f"{self._standing()}: {result.check}, {self.operations} operations")
+        self._line.show(f"{self._standing()}: {result.check}, {self.operations} operations")
 
     def _standing(self) -> str:
         """How far it is: checks, time gone, time left, failures."""
@@ -85,17 +81,9 @@ class Progress:
         self.end()
         colours.write(sys.stderr, f"{text}\n")
 
-    def _advance(self, line: str) -> None:
-        if self._live:
-            print(f"\r\x1b[K{line[:WIDEST]}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() - self._last > EVERY and not self._quiet:
-            self._last = time.monotonic()
-            print(line, file=sys.stderr, flush=True)
-
     def end(self) -> None:
         """Leave the line."""
-        if self._live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._line.clear()
 
 
 def _seconds(check: str) -> float:

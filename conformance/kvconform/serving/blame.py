@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kvconform.serving.judge import Wrong
-from kvconform.serving.player import Asked
+from kvconform.serving.player import Asked, shared
 from kvconform.serving.recipes import Aim
 
 
 def blamed(
-    asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], a: Aim, counted: Mapping[str, int]
+    asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], aim: Aim, counted: Mapping[str, int]
 ) -> str:
     """Give the clause. `steps` are what the history does beside requests, `counted` what was counted meanwhile."""
     first = wrong[0]
@@ -26,14 +26,14 @@ def blamed(
     ):
         if found:
             return clause
-    return _drafts(one, wrong, a) or _company(asked, counted) or _reused(asked, one, wrong, a)
+    return _drafts(one, wrong, aim) or _company(asked, counted) or _reused(asked, one, wrong, aim)
 
 
-def _drafts(one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
+def _drafts(one: Asked, wrong: Sequence[Wrong], aim: Aim) -> str:
     """Tokens that stood in a text before are drafted after: a draft is right if what followed then follows now."""
-    if not a.declared.drafts or one.request.new < 2 or one.answer is None or not one.answer.samples:
+    if not aim.declared.drafts or one.request.new < 2 or one.answer is None or not one.answer.samples:
         return ""
-    text, first = [*one.request.tokens, *one.answer.samples[0].tokens], len(one.request.tokens) - 1
+    text, first = one.texts[0], len(one.request.tokens) - 1
     last = max((w.query for w in wrong if w.query is not None), default=first)
     drafts = [
         (text[before + 1], text[at + 1])
@@ -53,19 +53,19 @@ def _company(asked: Sequence[Asked], counted: Mapping[str, int]) -> str:
     return "SERVE-10" if counted.get("preemptions") else "SERVE-12"
 
 
-def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], a: Aim) -> str:
+def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], aim: Aim) -> str:
     """Rows of an earlier request; or those of others, which are there because the pool has no room for both."""
     related = _related(asked, one)
     if any(o.number not in related for o in asked[: one.number]):
-        return "SERVE-9" if a.declared.blocks else "SERVE-17"
+        return "SERVE-9" if aim.declared.blocks else "SERVE-17"
     if len(related) == 1:
-        return "SERVE-11" if a.declared.chunk and len(one.request.tokens) > a.declared.chunk else "SERVE-1"
+        return "SERVE-11" if aim.declared.chunk and len(one.request.tokens) > aim.declared.chunk else "SERVE-1"
     first, *others = one.step.parts
     if not first.source or first.start or any(p.source and p.source != one.step.name for p in others):
         return "SERVE-3"
-    if a.windows and all("(full)" not in w.words for w in wrong if w.layer is not None):
+    if aim.windows and all("(full)" not in w.words for w in wrong if w.layer is not None):
         return "SERVE-6"
-    return _prefix(next(o for o in asked if o.step.name == first.source), one, a)
+    return _prefix(next(o for o in asked if o.step.name == first.source), one, aim)
 
 
 def _related(asked: Sequence[Asked], one: Asked) -> set[int]:
@@ -78,14 +78,12 @@ def _related(asked: Sequence[Asked], one: Asked) -> set[int]:
     return found
 
 
-def _prefix(source: Asked, one: Asked, a: Aim) -> str:
+def _prefix(source: Asked, one: Asked, aim: Aim) -> str:
     """A plain prefix: by where it ends."""
-    text = [*source.request.tokens, *(source.answer.samples[0].tokens if source.answer else ())]
     ids = one.request.tokens
-    same = [x == y for x, y in zip(text, ids, strict=False)]
-    shared = same.index(False) if False in same else len(same)
-    if shared > len(source.request.tokens):
+    rows = shared(source.texts[0], ids)
+    if rows > len(source.request.tokens):
         return "SERVE-7"
-    if shared == len(ids):
+    if rows == len(ids):
         return "SERVE-5"
-    return "SERVE-4" if (shared + 1) % a.block <= 2 else "SERVE-2"
+    return "SERVE-4" if (rows + 1) % aim.block <= 2 else "SERVE-2"

@@ -14,7 +14,7 @@ from kvadapters.probe.reader.queries import read
 from kvadapters.probe.reader.reading import Finding, Reading
 from kvadapters.probe.reader.tokens import read_tokens
 from kvadapters.serving.driver import Sample
-from kvconform.serving.player import Asked
+from kvconform.serving.player import Asked, shared
 from kvspec.errors import BadInput
 
 MOST = 6
@@ -159,17 +159,11 @@ class _Names:
         if token in self.own:
             return f"t{token} of its own answer"
         for other in sorted(self.asked, key=lambda o: abs(o.number - self.one.number)):
-            for number, text in enumerate(_texts(other)):
+            for number, text in enumerate(other.texts):
                 if token in text:
                     sample = f", sample {number}" if number else ""
                     return f"token {text.index(token)} of the {ordinal(other.number)}{sample}"
         return f"t{token}, which no request of this history has"
-
-
-def _texts(one: Asked) -> list[list[int]]:
-    """Give the text of each sample; the prompt alone where there is no answer."""
-    samples = one.answer.samples if one.answer else ()
-    return [[*one.request.tokens, *sample.tokens] for sample in samples] or [[*one.request.tokens]]
 
 
 def _back(distance: int) -> str:
@@ -187,12 +181,7 @@ def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
         yield Wrong(one.number, "computed", f"{words}; at least one is computed")
         return
     before = [o for o in asked if o.number < one.number and o.request.salt == one.request.salt]
-    most = max((_shared(text, one.request.tokens) for o in before for text in _texts(o)), default=0)
+    most = max((shared(text, one.request.tokens) for o in before for text in o.texts), default=0)
     if one.alone and one.step.do == "ask" and cached >= most + LUCK:
         words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
         yield Wrong(one.number, "salt", f"{words} begins with more than {most} of them")
-
-
-def _shared(text: Sequence[int], tokens: Sequence[int]) -> int:
-    pairs = zip(text, tokens, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(tokens)))

@@ -32,6 +32,18 @@ class Asked:
     outcome: str = "under way"
     handle: Any = field(default=None, repr=False)
 
+    @property
+    def texts(self) -> list[list[int]]:
+        """Give the text of each sample: prompt and answer; the prompt alone where there is no answer."""
+        samples = self.answer.samples if self.answer else ()
+        return [[*self.request.tokens, *sample.tokens] for sample in samples] or [[*self.request.tokens]]
+
+
+def shared(text: Sequence[int], tokens: Sequence[int]) -> int:
+    """Count the tokens with which two texts begin alike."""
+    pairs = zip(text, tokens, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(tokens)))
+
 
 class Player:
     """Plays histories on an engine, one after another. Tokens are drawn anew for each, so that none finds the rows

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kvspec.records.serving import ServingRecord
+from kvspec.records.serving import SIZES, ServingRecord
 
 HEAD = ("clause", "verdict", "requests", "why")
-SIZES = ("block", "blocks", "chunk", "drafts", "sequences", "longest")
 
 
 def headline(record: ServingRecord) -> str:

@@ -9,6 +9,10 @@ from kvspec.records.document import Count, Document, Part, Seconds, Version
 
 VERSION = 1
 
+SIZES = ("block", "blocks", "chunk", "drafts", "sequences", "longest")
+"""Sizes that an engine declares: rows of a block, blocks, tokens of a prompt that are computed at once, tokens that
+are drafted at once, requests that are computed at once, and tokens of the longest text. 0: none, or not known."""
+
 ServingVerdict = Literal["PASS", "PARTLY_OBSERVED", "FAIL", "NOT_CLAIMED", "NOT_RUN"]
 """The verdict on a clause of SERVE."""
 

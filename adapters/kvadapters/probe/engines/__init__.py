@@ -19,9 +19,18 @@ ENGINES = {
 
 def loaded(name: str, folder: str, dtype: str) -> Model:
     """Load the probe of a folder into an engine: a name, or module:function. Raises BadInput or CannotRun."""
-    module, colon, function = ENGINES.get(name, name).partition(":")
-    if not colon:
+    if ":" not in ENGINES.get(name, name):
         raise BadInput(f"unknown engine {name!r}; there are {', '.join(ENGINES)}, and module:function for your own")
+    model = made(name, folder, dtype)
+    if not isinstance(model, Model):
+        raise BadInput(f"{name} gives a {type(model).__name__}; it must give what from_model makes")
+    return model
+
+
+def made(name: str, folder: str, dtype: str) -> Any:
+    """Call the function of an engine, a name or module:function, with a folder and a dtype. Raises BadInput, or
+    CannotRun where the package of a named engine is missing."""
+    module, _, function = ENGINES.get(name, name).partition(":")
     try:
         load: Callable[[str, str], Any] = getattr(import_module(module), function)
     except ModuleNotFoundError as e:
@@ -32,10 +41,7 @@ def loaded(name: str, folder: str, dtype: str) -> Model:
     except (ImportError, AttributeError) as e:
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     try:
-        model = load(folder, dtype)
+        return load(folder, dtype)
     except (OSError, ValueError, KeyError, TypeError) as e:
         said = " ".join(f"{type(e).__name__}: {e}".split())[:300]
         raise BadInput(f"{name} cannot load {folder} in {dtype} ({said})") from None
-    if not isinstance(model, Model):
-        raise BadInput(f"{name} gives a {type(model).__name__}; it must give what from_model makes")
-    return model
