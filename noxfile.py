@@ -170,6 +170,17 @@ def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:
 _sessions("engines", _engines)
 
 
+def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
+    for arguments in row.get("install", ()):
+        session.install(*shlex.split(arguments))
+    for package in row.get("without", ()):
+        session.run("uv", "pip", "uninstall", package, external=True)
+    _tool(session, "serving_engines", name, *session.posargs, success_codes=[0, 1, 3])
+
+
+_sessions("serving", _whole_engine)
+
+
 def _board(session: nox.Session, records: list[Path], folder: Path) -> None:
     chapters = os.path.relpath("spec/kvspec/chapters", folder)
     session.run(

@@ -26,30 +26,58 @@ CAN = {
 """What an engine may be able to do or to tell."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What an engine says of itself. `tells` says what its answers hold: logprobs of `all` ids, of the `top` k, or
-    the `tokens` alone."""
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Sizes of an engine, by `kvspec.records.serving.SIZES`. 0: none, or not known."""
 
-    name: str
-    version: str = ""
-    flags: str = ""
     block: int = 0
     blocks: int = 0
     chunk: int = 0
     drafts: int = 0
     sequences: int = 0
     longest: int = 0
+
+    def sizes(self) -> dict[str, int]:
+        """Give the sizes by name."""
+        return {name: getattr(self, name) for name in SIZES}
+
+
+@dataclass(frozen=True)
+class Wanted(Sizes):
+    """How an engine in this process is to be started: the folder of its probe, what it computes in, the form of
+    its rows (None: as it computes), and its sizes (0: as it has them itself)."""
+
+    folder: str
+    dtype: str = "f32"
+    rows: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.folder} in {self.dtype}"
+
+    def only(self, *names: str) -> Wanted:
+        """Give this, if it asks for no other size than these, or for `rows`. Raises BadInput."""
+        asked = [*(name for name, size in self.sizes().items() if size), *(["rows"] if self.rows else [])]
+        if other := [name for name in asked if name not in names]:
+            raise BadInput(f"this engine cannot be started with {other[0]}; it takes {', '.join(names) or 'none'}")
+        return self
+
+
+@dataclass(frozen=True)
+class Declared(Sizes):
+    """What an engine says of itself. `tells` says what its answers hold: logprobs of `all` ids, of the `top` k, or
+    the `tokens` alone."""
+
+    name: str
+    version: str = ""
+    flags: str = ""
     tells: str = "all"
     can: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if strange := sorted(self.can - CAN.keys()):
             raise BadInput(f"{self.name} says that it can {strange[0]!r}; there are {', '.join(CAN)}")
-        if wrong := [name for name in SIZES if not 0 <= getattr(self, name) <= 1 << 24]:
-            raise BadInput(
-                f"{self.name} declares {wrong[0]}={getattr(self, wrong[0])}; sizes are from 0 to {1 << 24}"
-            )
+        if wrong := [(name, size) for name, size in self.sizes().items() if not 0 <= size <= 1 << 24]:
+            raise BadInput(f"{self.name} declares {wrong[0][0]}={wrong[0][1]}; sizes are from 0 to {1 << 24}")
 
     def with_words(self, text: str) -> Declared:
         """Add sizes, and what the engine can do or cannot: `block=16,blocks=64,salt,no-reuse`. Raises BadInput."""

@@ -73,7 +73,9 @@ def _add_whole_engine(parser: ArgumentParser) -> None:
     whole = parser.add_argument_group("a whole serving engine, by requests", "see docs/probe.md")
     whole.add_argument("--server", metavar="ADDRESS", help="a server, such as http://127.0.0.1:8000/v1")
     whole.add_argument(
-        "--engine", metavar="MODULE:FUNCTION", help="an engine in this process: module:function gives its driver"
+        "--engine",
+        metavar="NAME",
+        help="an engine that is started in this process: its name, or module:function for your own",
     )
     whole.add_argument("--model", metavar="DIR", help="the folder of the probe that it has loaded")
     whole.add_argument("--requests", type=above_zero, default=500, metavar="N", help="requests to ask (500)")
@@ -81,7 +83,7 @@ def _add_whole_engine(parser: ArgumentParser) -> None:
         "--declare",
         default="",
         metavar="WORDS",
-        help="what it does not say: block=16,blocks=64,chunk=64,drafts=3,salt",
+        help="what a server does not say, or what --engine starts with: block=16,blocks=64,chunk=64,drafts=3,salt",
     )
     whole.add_argument("--dtype", default="f32", help="what it computes in: f32, bf16 or f16 (f32)")
     whole.add_argument("--rows", help="the form of its rows, if it is another, such as q8_0 (that of --dtype)")

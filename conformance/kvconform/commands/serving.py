@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import Precision
@@ -23,7 +24,7 @@ from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.records.document import Version
-from kvspec.records.serving import SIZES, ServingRecord
+from kvspec.records.serving import ServingRecord
 from kvspec.serving import clauses
 
 OPTIONS = ("server", "engine", "model", "requests", "declare", "dtype", "rows")
@@ -77,14 +78,12 @@ def refuse(names: Sequence[str], why: str) -> None:
 def _driver(options: Namespace, probe: Probe) -> Driver:
     if options.server:
         return Server(options.server, options.model, probe, options.declare)
-    driver = opened(options.engine, options.model, options.dtype)
-    driver.declared = driver.declared.with_words(options.declare)
-    return driver
+    return opened(options.engine, options.model, options.dtype, options.rows, options.declare)
 
 
 def _record(run: Run, started: str, seconds: float) -> ServingRecord:
     declared, judged = run.driver.declared, verdicts(run)
-    engine = {name: getattr(declared, name) for name in ("name", "version", "flags", *SIZES, "tells")}
+    engine: dict[str, Any] = {name: getattr(declared, name) for name in ("name", "version", "flags", "tells")}
     return ServingRecord(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
         suite=SUITE_VERSION,
@@ -92,7 +91,7 @@ def _record(run: Run, started: str, seconds: float) -> ServingRecord:
         seconds=round(seconds, 3),
         engine_seconds=round(run.player.seconds, 3),
         partial=run.partial,
-        engine={**engine, "can": sorted(declared.can)},
+        engine={**engine, **declared.sizes(), "can": sorted(declared.can)},
         probe=run.probe.record(),
         precision=asdict(run.precision),
         seed=run.seed,

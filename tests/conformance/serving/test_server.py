@@ -30,6 +30,8 @@ PROBE, SERVER, RUN = (
 )
 """The three lines of the README."""
 
+RIGHT, WRONG = f"{serving.__name__}:right", f"{serving.__name__}:wrong"
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -70,7 +72,7 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
 def test_a_wrong_engine_is_found_and_drawn(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = ["--engine", f"{serving.__name__}:wrong", "--model", str(folder), "--requests", "40", "-x"]
+    engine = ["--engine", WRONG, "--model", str(folder), "--requests", "40", "-x"]
     assert cli.main(["run", *engine, "--report", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert "SERVE-3: ask a " in said.out and "Does not conform" in said.out
@@ -87,9 +89,20 @@ def test_a_wrong_engine_is_found_and_drawn(
         (["--server", "http://127.0.0.1:9/v1", "--model", "/nowhere"], 2, "probe"),
         (["--engine", "lavalamp", "--model", "FOLDER"], 2, "unknown engine"),
         (["--engine", "os:getcwd", "--model", "FOLDER"], 2, "cannot load"),
-        (["--engine", f"{serving.__name__}:right", "--model", "FOLDER", "--declare", "x=1"], 2, "declares nothing"),
-        (["reference", "--engine", f"{serving.__name__}:right"], 2, "name one adapter"),
-        (["--engine", f"{serving.__name__}:right", "--model", "FOLDER", "--quick"], 2, "is judged without --quick"),
+        (["--engine", RIGHT, "--model", "FOLDER", "--declare", "x=1"], 2, "declares nothing"),
+        (
+            ["--engine", RIGHT, "--model", "FOLDER", "--rows", "q8_0"],
+            2,
+            "be started with rows",
+        ),
+        (
+            ["--engine", RIGHT, "--model", "FOLDER", "--declare", "longest=9"],
+            2,
+            "with longest",
+        ),
+        (["--engine", WRONG, "--model", "FOLDER", "--declare", "block=8"], 2, "has block=4"),
+        (["reference", "--engine", RIGHT], 2, "name one adapter"),
+        (["--engine", RIGHT, "--model", "FOLDER", "--quick"], 2, "is judged without --quick"),
         (["--engine", "x:y", "--model", "FOLDER", "--processes", "2"], 2, "is judged without --processes"),
         (["reference", "--requests", "7"], 2, "no use for --requests"),
     ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.serving.driver import CAN, Declared
+from kvadapters.serving.driver import CAN, Declared, Wanted
 from kvadapters.serving.stepped import Stepped
 from serving_engine import Engine, Settings
 from serving_engine.model import Model
@@ -19,6 +19,9 @@ Plant = Callable[[Any], None]
 
 SMALL = {"block_size": 4, "blocks": 20, "chunk": 8, "budget": 12, "sequences": 4, "drafts": 3}
 """An engine in which everything happens soon."""
+
+THEIRS = {"block": "block_size", "blocks": "blocks", "chunk": "chunk", "drafts": "drafts", "sequences": "sequences"}
+"""Sizes of an engine, and what its settings call them."""
 
 
 @cache
@@ -36,18 +39,19 @@ def driver(folder: str | Path, plant: Plant | None = None, **settings: Any) -> S
             plant(engine)
         return engine
 
-    sizes = (chosen.block_size, chosen.blocks, chosen.chunk, chosen.drafts, chosen.sequences)
-    return Stepped(make, Declared("planted", "", "", *sizes, can=frozenset(CAN)))
+    sizes = {name: getattr(chosen, theirs) for name, theirs in THEIRS.items()}
+    return Stepped(make, Declared("planted", can=frozenset(CAN), **sizes))
 
 
-def right(folder: str, dtype: str) -> Stepped:
+def right(wanted: Wanted) -> Stepped:
     """For `kvconform run --engine`."""
-    return driver(folder)
+    asked = {THEIRS[name]: size for name, size in wanted.only(*THEIRS).sizes().items() if size}
+    return driver(wanted.folder, **asked)
 
 
-def wrong(folder: str, dtype: str) -> Stepped:
+def wrong(wanted: Wanted) -> Stepped:
     """The same, with keys that leave out the tokens before a block."""
-    return driver(folder, no_parent)
+    return driver(wanted.folder, no_parent)
 
 
 def no_parent(engine: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -21,27 +22,29 @@ def loaded(name: str, folder: str, dtype: str) -> Model:
     """Load the probe of a folder into an engine: a name, or module:function. Raises BadInput or CannotRun."""
     if ":" not in ENGINES.get(name, name):
         raise BadInput(f"unknown engine {name!r}; there are {', '.join(ENGINES)}, and module:function for your own")
-    model = made(name, folder, dtype)
+    model = made(name, ENGINES.get(name, name), folder, dtype)
     if not isinstance(model, Model):
         raise BadInput(f"{name} gives a {type(model).__name__}; it must give what from_model makes")
     return model
 
 
-def made(name: str, folder: str, dtype: str) -> Any:
-    """Call the function of an engine, a name or module:function, with a folder and a dtype. Raises BadInput, or
-    CannotRun where the package of a named engine is missing."""
-    module, _, function = ENGINES.get(name, name).partition(":")
+def made(name: str, target: str, *arguments: Any) -> Any:
+    """Call the function of an engine, `target` as module:function. A named engine's target is another than its
+    name. Raises BadInput, or CannotRun where the package of a named engine is missing."""
+    module, _, function = target.partition(":")
     try:
-        load: Callable[[str, str], Any] = getattr(import_module(module), function)
+        load: Callable[..., Any] = getattr(import_module(module), function)
     except ModuleNotFoundError as e:
-        if name in ENGINES:
-            package = name.removesuffix("-static")
-            raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[{package}]'") from None
+        if name != target:
+            extra = re.sub("[-_](static|batching)$", "", name).replace("_", "-")
+            raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[{extra}]'") from None
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     except (ImportError, AttributeError) as e:
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     try:
-        return load(folder, dtype)
+        return load(*arguments)
+    except BadInput:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as e:
         said = " ".join(f"{type(e).__name__}: {e}".split())[:300]
-        raise BadInput(f"{name} cannot load {folder} in {dtype} ({said})") from None
+        raise BadInput(f"{name} cannot load {' in '.join(map(str, arguments))} ({said})") from None

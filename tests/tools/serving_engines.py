@@ -1,0 +1,95 @@
+"""Judges a whole engine in each form that `sessions.toml` has: `python -m tools.serving_engines engines-vllm`, and
+names of forms for some of them.
+
+For each form it writes the probe, starts the server if the engine has one, and judges it. The records stand in
+`kvconform-report/serving/vllm-FORM`. Ends with the worst exit status."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from kvconform import cli
+from tools.floors import ROOT
+
+REPORTS = Path("kvconform-report/serving")
+PATIENCE = 300
+"""Seconds that a server may take to start."""
+
+
+def engines() -> dict[str, dict[str, Any]]:
+    """Give the engines that are judged whole, by name."""
+    table: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "sessions.toml").read_text(encoding="utf-8"))[
+        "serving"
+    ]
+    return table
+
+
+def judge(name: str, form: str) -> int:
+    """Judge an engine in one form; give the exit status."""
+    engine = engines()[name]
+    words, report = engine["forms"][form], REPORTS / f"{name.removeprefix('engines-')}-{form}"
+    folder = report / "probe"
+    report.mkdir(parents=True, exist_ok=True)
+    if status := cli.main(["probe", *shlex.split(words["probe"]), "-o", str(folder)]):
+        return status
+    run = ["--model", str(folder), *shlex.split(words["run"]), "--report", str(report)]
+    if "server" not in engine:
+        return cli.main(["run", "--engine", engine["engine"], *run])
+    with _started(f"{engine['server']} {words.get('server', '')}", folder, report / "server.log") as address:
+        return cli.main(["run", "--server", address, *run])
+
+
+@contextmanager
+def _started(command: str, folder: Path, log: Path) -> Iterator[str]:
+    """Start a server; give its address once it answers. What it prints stands in the log."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}/v1"
+    with log.open("wb") as out:
+        process = subprocess.Popen(shlex.split(command.format(model=folder, port=port)), stdout=out, stderr=out)
+        try:
+            _await(process, f"{address}/models", log)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _await(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            sys.exit(f"the server ended with {process.returncode}; see {log}")
+        try:
+            with urlopen(address, timeout=5):
+                return
+        except (URLError, OSError):
+            time.sleep(0.5)
+    sys.exit(f"no answer from {address} in {PATIENCE} s; see {log}")
+
+
+def main() -> int:
+    """Judge the forms that are named, or all."""
+    name, *wanted = sys.argv[1:] or [""]
+    if name not in engines():
+        sys.exit(f"no engine {name!r} in sessions.toml; there are {', '.join(engines())}")
+    forms = engines()[name]["forms"]
+    if strange := sorted(set(wanted) - set(forms)):
+        sys.exit(f"{name} has no form {strange[0]!r}; there are {', '.join(forms)}")
+    return max(judge(name, form) for form in wanted or forms)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
