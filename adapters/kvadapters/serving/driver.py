@@ -80,7 +80,8 @@ class Declared(Sizes):
             raise BadInput(f"{self.name} declares {wrong[0][0]}={wrong[0][1]}; sizes are from 0 to {1 << 24}")
 
     def with_words(self, text: str) -> Declared:
-        """Add sizes, and what the engine can do or cannot: `block=16,blocks=64,salt,no-reuse`. Raises BadInput."""
+        """Add sizes, what the engine can do or cannot, its name, its version: `block=16,blocks=64,salt,no-reuse`.
+        Raises BadInput."""
         said, can = dict[str, Any](), set(self.can)
         for word in filter(None, text.replace(" ", "").split(",")):
             name, equals, value = word.partition("=")
@@ -88,9 +89,11 @@ class Declared(Sizes):
                 can = can - {able} if word.startswith("no-") else can | {able}
             elif name in SIZES and value.isdigit() and len(value) < 9:
                 said[name] = int(value)
+            elif name in ("name", "version") and value:
+                said[name] = value
             else:
                 known = f"{', '.join(SIZES)} with a number, such as block=16; {', '.join(CAN)}, or no- before these"
-                raise BadInput(f"{word!r} declares nothing; there are {known}")
+                raise BadInput(f"{word!r} declares nothing; there are {known}; name=, version=")
         return replace(self, can=frozenset(can), **said)
 
 

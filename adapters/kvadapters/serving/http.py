@@ -87,18 +87,26 @@ class Server(Driver):
         finally:
             connection.close()
 
-    def _served(self, name: str) -> str:
-        """Give the name under which the server has the model: this one, or its only one."""
+    def _served(self, name: str) -> tuple[str, str]:
+        """Give the name under which the server has the model: this one, or its only one; and who serves it."""
         try:
-            listed = [str(each["id"]) for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]]
+            listed = {str(each["id"]): each for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]}
         except (ValueError, KeyError, TypeError):
-            return name
-        return listed[0] if name not in listed and len(listed) == 1 else name
+            return name, ""
+        found = next(iter(listed)) if name not in listed and len(listed) == 1 else name
+        return found, str(listed.get(found, {}).get("owned_by", ""))[:40]
+
+    def _version(self) -> str:
+        """Give the version that the server tells; empty if it tells none."""
+        try:
+            return str(json.loads(self._get("/version"))["version"])[:40]
+        except (ValueError, KeyError, TypeError):
+            return ""
 
     def _meet(self, known: str) -> None:
         """Find which form of a request is taken, and what the server tells. Raises BadInput, CannotRun."""
         try:
-            self.model = self._served(self.model)
+            self.model, owner = self._served(self.model)
             answer = self._first_taken()
             can = {"concurrent", "cancel", "reuse"} | ({"cached"} if answer.cached is not None else set())
             can |= {"samples"} if self._has_samples() else set()
@@ -110,7 +118,8 @@ class Server(Driver):
         can |= {"salt"} if "vllm:" in text else set()
         tells = _told(answer.samples[0], self.probe)
         found = ",".join(f"{name}={size}" for name, size in sizes(text).items())
-        said = Declared(self.declared.name, tells=tells, can=frozenset(can))
+        name = owner or self.declared.name
+        said = Declared(name, self._version(), self.parts.geturl(), tells=tells, can=frozenset(can))
         self.declared = said.with_words(found).with_words(known)
 
     def _first_taken(self) -> Answer:

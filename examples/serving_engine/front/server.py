@@ -106,7 +106,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Say that the server is there, which model it has, or what it has counted."""
-        models = {"object": "list", "data": [{"id": self.dialogue.model, "object": "model", "owned_by": "here"}]}
+        models = {
+            "object": "list",
+            "data": [{"id": self.dialogue.model, "object": "model", "owned_by": "serving_engine"}],
+        }
         pages = {"/health": {}, "/v1/models": models, "/counts": self.desk.engine.counts()}
         if self.path in pages:
             self.say(200, pages[self.path])

@@ -55,6 +55,7 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
     said_of = {"http://127.0.0.1:8000/v1": address, "probe": str(folder)}
     words = [said_of.get(word, word) for word in RUN[1:]]
     assert {address, str(folder)} < set(words)
+    words = [f"{word},version=7" if word.startswith("block=") else word for word in words]
     status = cli.main([*words, "--requests", "60", "--report", str(tmp_path)])
     said = capsys.readouterr()
     assert status in (0, 3) and "0 histories" in said.out, said.out  # so few requests do not exercise everything
@@ -62,6 +63,7 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
     verdicts = {clause.id: clause.verdict for clause in record.clauses}
     assert all(verdicts[f"SERVE-{n}"] == "PASS" for n in (1, 2, 3, 4, 5, 8, 12, 13, 14)), verdicts
     assert record.asked["requests"] >= 60 and record.counted["cached tokens"] > 50
+    assert record.engine["name"] == "serving_engine" and record.engine["version"] == "7"
     assert record.engine["tells"] == "all" and "samples" in record.engine["can"]
     jsonschema.validate(json.loads((tmp_path / "record.json").read_text()), schemas.SCHEMAS["serving"]())
     assert "SERVE-13" in (tmp_path / "report.md").read_text()
