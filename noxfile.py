@@ -194,7 +194,7 @@ def board(session: nox.Session) -> None:
     """Write the published board again from the published records; its page goes to the other reports."""
     _install(session)
     folder = Path("reports/published/engines")
-    _board(session, sorted(folder.glob("*/record.json")), folder)
+    _board(session, sorted([*folder.glob("*/record.json"), *folder.parent.glob("serving/*/record.json")]), folder)
     REPORTS.mkdir(exist_ok=True)
     (folder / "board.html").replace(REPORTS / "board.html")
 

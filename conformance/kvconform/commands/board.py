@@ -10,13 +10,15 @@ from pathlib import Path
 from kvconform.message import tell
 from kvconform.runner.record import output
 from kvconform.runner.verdict import known
-from kvconform.runner.verdict.known import KnownDeviation
+from kvconform.runner.verdict.known import KnownDeviation, KnownOfServer
 from kvreports import json_file
 from kvreports.board import html, markdown
 from kvreports.board.badge import badge
 from kvreports.board.engines import Board, Deviation, Engine, Unjudged
-from kvreports.safe_text import cleaned_record
+from kvreports.board.served import Served, ServedBug
+from kvreports.safe_text import cleaned, cleaned_record
 from kvspec.records.run import Failure, Record
+from kvspec.records.serving import ServingFailure, ServingRecord
 
 NAMES = ("README.md", "board.html")
 """The files that are written."""
@@ -40,9 +42,12 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
     """The board of these records, its addresses relative to a folder. Raises BadInput."""
     entries = known.read(file)
     beside = (file or known.FILE).parent
-    engines = [_engine(path, entries, beside, folder) for path in records]
+    whole = [path for path in records if json_file.begins(path, ServingRecord)]
+    engines = [_engine(path, entries, beside, folder) for path in records if path not in whole]
+    served = [_served(path, known.served(file), beside, folder) for path in whole]
     unjudged = [Unjudged(u.engine, u.reason) for u in known.unjudged(file)]
-    return Board(sorted(engines, key=lambda e: (e.name, e.record.started)), unjudged)
+    engines.sort(key=lambda e: (e.name, e.record.started))
+    return Board(engines, unjudged, sorted(served, key=lambda s: (-len(s.bugs), s.form)))
 
 
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:
@@ -58,6 +63,26 @@ def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, fo
     bug = " ".join((entry.script, *entry.models)) if entry.is_model else entry.reason
     there = [_there(path, folder) for path in (script, draft)]
     return Deviation(failure, entry.sort, entry.reason, entry.link, there[0], there[1], bug)
+
+
+def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder: Path) -> Served:
+    """A whole engine in one form; the folder of its record names both."""
+    record = cleaned(json_file.load(path, ServingRecord))
+    by = dict[KnownOfServer | None, list[ServingFailure]]()
+    for failure in record.failures:
+        entry = next((k for k in entries if k.explains(record.engine["name"], failure)), None)
+        by.setdefault(entry, []).append(failure)
+    bugs = [_bug(entry, tuple(failures), beside / "serving", folder) for entry, failures in by.items()]
+    return Served(record, path.parent.name, _address(path, folder), tuple(bugs))
+
+
+def _bug(
+    entry: KnownOfServer | None, failures: tuple[ServingFailure, ...], beside: Path, folder: Path
+) -> ServedBug:
+    if entry is None:
+        return ServedBug(NOT_FILED.sort, NOT_FILED.reason, failures)
+    there = [_there(beside / f"{entry.script}{end}", folder) for end in (".py", ".md")]
+    return ServedBug(entry.sort, entry.reason, failures, entry.link, *there)
 
 
 def _there(path: Path, folder: Path) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from kvreports.board.served import Served
 from kvreports.clauses import rank
 from kvreports.run.overview import adapter_name, engine_version
 from kvreports.run.standing import KINDS, counts
@@ -181,6 +182,8 @@ class Board:
 
     engines: list[Engine]
     unjudged: list[Unjudged]
+    served: list[Served] = field(default_factory=list)
+    """Whole engines that were judged by requests."""
     spec: str = ""
     """The address of the folder of the chapters, so that ids are links to their clauses; empty for no links."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvreports import page
+from kvreports.board import served
 from kvreports.board.engines import Board
 from kvreports.board.trend import trend
 from kvreports.drawing.packed import packed
@@ -26,6 +27,7 @@ def render(board: Board) -> str:
         traced=traced,
         kinds=standing.KINDS,
         meaning=standing.WORDS,
+        served=served,
         no_page=lambda clause: "",
         to_record=lambda anchor, chapter="": f"#{anchor}-{chapter}" if chapter else f"#{anchor}",
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from kvreports.board import served
 from kvreports.board.engines import Board, Bug, Engine
+from kvreports.board.served import Served, ServedBug
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
+from kvreports.serving import markdown as serving
 
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
@@ -19,9 +22,16 @@ that case. **Unchecked**: it takes a senseless argument; it does not promise to 
 from the spec on purpose."""
 
 
+WHOLE = """\
+Each row is an engine that loaded a probe (`kvconform probe`) and answered histories of requests, over HTTP or in
+the process that judged it. The numbers of reused tokens, evicted blocks, preempted requests and drafts are what the
+engine itself counted or told: a clean row says what it has seen. What was not exercised is no pass."""
+
+
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
-    parts = ["# The board", f"{literal(board.headline)}.", INTRODUCTION, _engines(board)]
+    parts = ["# The board", f"{literal(board.headline)}.", *_whole(board.served), "## Caches", INTRODUCTION]
+    parts += [_engines(board), *(_wrong(one, bug, board.spec) for one in board.served for bug in one.bugs)]
     parts += [part for cache in board.caches for engine in cache.engines for part in _engine(engine, board.spec)]
     rows = [[literal(u.engine), literal(u.reason)] for u in board.unjudged]
     parts += ["## Not judged", table(["engine", "what stopped it"], rows)] if rows else []
@@ -56,6 +66,30 @@ def _row(engine: Engine, board: Board) -> list[str]:
         *chapters,
         literal(engine.dialects),
     ]
+
+
+def _whole(found: list[Served]) -> list[str]:
+    """Whole engines: what was asked of each, and what it did."""
+    if not found:
+        return []
+    rows = [[f"[{literal(s.form)}]({s.address})", *map(literal, s.row)] for s in found]
+    return ["## Whole engines", f"{literal(served.headline(found))}.", WHOLE, table(served.HEAD, rows)]
+
+
+def _wrong(one: Served, bug: ServedBug, spec: str) -> str:
+    first = bug.failures[0]
+    links = {"script": bug.script, "draft of a report": bug.draft, "upstream": bug.link}
+    told = ", ".join(f"[{name}]({address})" for name, address in links.items() if address)
+    clauses = list(dict.fromkeys(f.clause for f in bug.failures))
+    cited_as = ", ".join(serving.link(c, spec) for c in clauses)
+    words = [
+        f"## {literal(one.form)} {literal(one.version)}",
+        f"**{bug.sort.capitalize()}** in {cited_as}: {literal(bug.reason)}",
+        told,
+        f"{code(first.history, 400)}",
+        fenced("\n".join(first.drawing or first.found)),
+    ]
+    return "\n\n".join(filter(None, words))
 
 
 def _engine(engine: Engine, spec: str) -> list[str]:

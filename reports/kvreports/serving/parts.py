@@ -9,11 +9,16 @@ HEAD = ("clause", "verdict", "requests", "why")
 
 def headline(record: ServingRecord) -> str:
     """The result in one sentence."""
-    verdicts = [clause.verdict for clause in record.clauses]
-    held, asked = sum(v in ("PASS", "PARTLY_OBSERVED") for v in verdicts), sum(v != "NOT_CLAIMED" for v in verdicts)
+    held, asked = holding(record)
     result = {0: "Conforms", 1: "Does not conform", 3: "Not all was exercised"}.get(record.exit_status, "Ended")
     interrupted = ", interrupted" if record.partial else ""
     return f"{result}: {held} of {asked} clauses of SERVE hold{interrupted}"
+
+
+def holding(record: ServingRecord) -> tuple[int, int]:
+    """How many clauses hold, of how many that the engine can be asked about."""
+    verdicts = [clause.verdict for clause in record.clauses]
+    return sum(v in ("PASS", "PARTLY_OBSERVED") for v in verdicts), sum(v != "NOT_CLAIMED" for v in verdicts)
 
 
 def facts(record: ServingRecord) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvreports import inline_markdown, page
+from kvreports.board import served
 from kvreports.board.badge import badge
 from kvreports.board.html import traced
 from kvreports.board.trend import trend
@@ -38,7 +39,10 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     for name in ("search", "player"):
         yield addresses.file(name), site.render(f"{name}.html.j2", name)
     yield addresses.file("words"), site.render("words.html.j2", "words", words=index)
-    yield addresses.file("board"), site.render("board.html.j2", "board", board=content.board, trend=trend)
+    yield (
+        addresses.file("board"),
+        site.render("board.html.j2", "board", board=content.board, trend=trend, served=served),
+    )
     yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)

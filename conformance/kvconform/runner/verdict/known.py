@@ -30,6 +30,7 @@ from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
+from kvspec.records.serving import ServingFailure
 from kvspec.registry import DIALECTS
 
 FILE = Path("kvconform.toml")
@@ -118,8 +119,30 @@ class UnjudgedEngine(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
+class KnownOfServer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a whole engine is known to do wrong: which failures of its records show it."""
+
+    engine: Texts
+    """The name of the engine, or of several, as their records say it."""
+    clause: Texts
+    """The clauses of SERVE on which its failures are blamed."""
+    shows: str
+    """What is found in them, as reports print it; `*` stands for any text within it."""
+    reason: str
+    sort: str
+    link: str = ""
+    script: str = ""
+    """The name of a script in the folder `serving` beside the file, which shows it alone."""
+
+    def explains(self, engine: str, failure: ServingFailure) -> bool:
+        """Tell whether a failure of an engine is this one."""
+        mine = engine in texts(self.engine) and failure.clause in texts(self.clause)
+        return mine and any(outcomes.matches(self.shows, line) for line in failure.found)
+
+
 class _File(Struct, forbid_unknown_fields=True):
     known: list[KnownDeviation] = field(default_factory=list)
+    served: list[KnownOfServer] = field(default_factory=list)
     unjudged: list[UnjudgedEngine] = field(default_factory=list)
 
 
@@ -139,6 +162,17 @@ def read(file: Path | None) -> tuple[KnownDeviation, ...]:
 def unjudged(file: Path | None) -> tuple[UnjudgedEngine, ...]:
     """Read the engines that could not be judged, from the same file. Raises BadInput."""
     return tuple(_load(file).unjudged)
+
+
+def served(file: Path | None) -> tuple[KnownOfServer, ...]:
+    """Read what whole engines are known to do wrong, from the same file. Raises BadInput."""
+    entries = tuple(_load(file).served)
+    for i, entry in enumerate(entries):
+        if not entry.shows.strip("* "):
+            raise BadInput(
+                f"{file or FILE}: served[{i}]: shows {entry.shows!r} fits any failure; say what is found"
+            )
+    return entries
 
 
 def _load(file: Path | None) -> _File:
