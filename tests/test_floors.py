@@ -17,7 +17,7 @@ STDLIB = frozenset(sys.stdlib_module_names)
 SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
 ENGINES = {
     *("mlx", "mlx_lm", "torch", "transformers", "onnx", "onnxruntime"),
-    *("litgpt", "executorch", "torchtune", "flax", "jax", "llama_cpp", "gguf"),
+    *("litgpt", "executorch", "torchtune", "flax", "jax", "llama_cpp", "gguf", "vllm"),
 }
 """What the adapters of released engines import, each its own."""
 

@@ -43,8 +43,8 @@ def main(options: Namespace) -> int:
     if not options.model:
         raise BadInput("name the folder of the probe that the engine has loaded: --model DIR")
     probe, precision = Probe.load(options.model), Precision(options.dtype, options.rows)
-    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     driver = _driver(options, probe)
+    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     progress = _Progress(options.quiet)
     try:
         run = Run(probe, driver, precision, options.seed, progress.tell)

@@ -16,13 +16,14 @@ def blamed(
     """Give the clause. `steps` are what the history does beside requests, `counted` what was counted meanwhile."""
     first = wrong[0]
     one = asked[first.request]
-    plain = {"computed": "SERVE-5", "salt": "SERVE-8"}
+    salts = {o.request.salt for o in asked}
+    plain = {"computed": "SERVE-5", "reused": "SERVE-8" if len(salts) > 1 else "SERVE-3"}
     if first.sort in plain:
         return plain[first.sort]
     for clause, found in (
         ("SERVE-13", "cancel" in steps),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),
-        ("SERVE-8", len({o.request.salt for o in asked}) > 1),
+        ("SERVE-8", len(salts) > 1),
     ):
         if found:
             return clause

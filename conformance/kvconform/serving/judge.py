@@ -180,8 +180,10 @@ def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
         words = f"the {ordinal(one.number)} request of {size} tokens was answered with {cached} of them reused"
         yield Wrong(one.number, "computed", f"{words}; at least one is computed")
         return
+    if one.request.samples > 1:
+        return  # each sample may reuse rows of the others
     before = [o for o in asked if o.number < one.number and o.request.salt == one.request.salt]
     most = max((shared(text, one.request.tokens) for o in before for text in o.texts), default=0)
     if one.alone and one.step.do == "ask" and cached >= most + LUCK:
         words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
-        yield Wrong(one.number, "salt", f"{words} begins with more than {most} of them")
+        yield Wrong(one.number, "reused", f"{words} begins with more than {most} of them")

@@ -37,7 +37,7 @@ class ServingFailure(Part):
     clause: str
     """The clause that it breaks first of all."""
     sort: str
-    """What went wrong: extra, missing, distance, context, weights, share, token, answer, regret, computed, salt,
+    """What went wrong: extra, missing, distance, context, weights, share, token, answer, regret, computed, reused,
     failed."""
     history: str
     """The shortest history, in the notation of kvspec.serving."""

@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,17 @@ class Counts:
 def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
     """Count rows by bounds of their weights, float64 [ids], which sum to 1. Of the totals that fit, the one nearest
     to the `likely` counts is taken; `most` is the largest. None if no total fits: rows do not weigh the same."""
+    possible = high * most >= 1 - 1e-9
+    part = _counted(low[possible], high[possible], likely[possible], most)
+    if part is None or (low[~possible] > 1e-9).any():
+        return None
+    least, largest = np.zeros_like(likely), np.zeros_like(likely)
+    least[possible], largest[possible] = part.low, part.high
+    return replace(part, low=least, high=largest)
+
+
+def _counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
+    """Count rows of those ids of which there may be one."""
     totals = np.arange(1, most + 1)[:, None]
     least = np.ceil(np.maximum(low, 0) * totals - 1e-9).astype(np.int64)
     most_of_one = totals - (least.sum(1, keepdims=True) - least)  # the others have their least at least

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvadapters.probe.network import Float64
 from kvadapters.probe.reader.expected import ExpectedLayer
@@ -34,9 +36,9 @@ class Distances:
             return replace(reading, untold=(*reading.untold, NO_ANCHOR))
         query = reading.query
         anchor = max(single, key=lambda row: row.positions[0] if row.positions[0] <= query else -1)
-        told = {row.token: self._fitting(row, anchor, query, self.slack) for row in single}
-        rows = tuple(replace(row, distances=told.get(row.token, ())) for row in reading.rows)
-        wrong = [_finding(row, told[row.token], query) for row in single if self._wrong(row, anchor, reading)]
+        told, right = self._fitting(single, anchor, reading)
+        rows = tuple(_placed(row, told[row.token]) if row.token in told else row for row in reading.rows)
+        wrong = [_finding(row, told[row.token], query) for row, fits in zip(single, right, strict=True) if not fits]
         untold = [*reading.untold]
         if len(told) < len(rows):
             untold.append("distances of some rows: of repeated or foreign ids, or not among the answers")
@@ -44,18 +46,25 @@ class Distances:
             untold.append("distances, but to one row, whose distance is taken as right")
         return replace(reading, rows=rows, findings=(*reading.findings, *_few(wrong)), untold=tuple(untold))
 
-    def _fitting(self, row: Row, anchor: Row, query: int, slack: float) -> tuple[int, ...]:
-        """Give the distances that fit what is seen of a row beside another one, whose distance is right."""
-        position, home = row.positions[0], anchor.positions[0]
-        scores = self.layer.scores(query, position) - self.layer.score(query, home)
-        least = np.log(self.low[row.token] / self.high[anchor.token]) - slack
-        most = np.log(self.high[row.token] / self.low[anchor.token]) + slack
-        fitting = np.flatnonzero((scores >= least) & (scores <= most)) - self.layer.beyond
-        return tuple(map(int, fitting))
+    def _fitting(
+        self, single: Sequence[Row], anchor: Row, reading: Reading
+    ) -> tuple[dict[int, tuple[int, ...]], NDArray[np.bool_]]:
+        """Give the distances that fit what is seen of each row beside another one, whose distance is right; and
+        whether its own distance does, bool [rows], where weights may have changed by what is wrong below."""
+        query, loose = reading.query, LOWER if reading.layer else 0.0
+        tokens, at = [row.token for row in single], np.array([row.positions[0] for row in single])
+        scores = self.layer.scores(query, at) - self.layer.score(query, anchor.positions[0])
+        least = np.log(self.low[tokens] / self.high[anchor.token]) - self.slack
+        most = np.log(self.high[tokens] / self.low[anchor.token]) + self.slack
+        own = scores[np.arange(len(at)), query - at + self.layer.beyond]
+        row, distance = np.nonzero((scores >= least[:, None]) & (scores <= most[:, None]))
+        ends, fitting = np.searchsorted(row, np.arange(len(at) + 1)), (distance - self.layer.beyond).tolist()
+        found = {token: tuple(fitting[ends[i] : ends[i + 1]]) for i, token in enumerate(tokens)}
+        return found, (own >= least - loose) & (own <= most + loose)
 
-    def _wrong(self, row: Row, anchor: Row, reading: Reading) -> bool:
-        loose = self.slack + (LOWER if reading.layer else 0)
-        return reading.query - row.positions[0] not in self._fitting(row, anchor, reading.query, loose)
+
+def _placed(row: Row, distances: tuple[int, ...]) -> Row:
+    return Row(row.token, row.count, row.positions, row.weight, distances)
 
 
 def _finding(row: Row, fitting: tuple[int, ...], query: int) -> Finding:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.network import Float64, Mask
@@ -31,14 +32,15 @@ class ExpectedLayer:
     """Scores of distance heads at a gain of 1, from distance `-beyond` on."""
     beyond: int
 
-    def scores(self, query: int, row: int) -> Float64:
-        """Give the scores between a query and a row, if they stood at each distance of the curve."""
-        scores: Float64 = self.curve * (self.gains[query] * self.gains[row])
+    def scores(self, query: int, rows: NDArray[np.integer]) -> Float64:
+        """Give the scores between a query and rows, if they stood at each distance of the curve, [rows,
+        distances]."""
+        scores: Float64 = np.outer(self.gains[query] * self.gains[rows], self.curve)
         return scores
 
     def score(self, query: int, row: int) -> float:
         """Give the score between a query and a row of the text."""
-        return float(self.scores(query, row)[query - row + self.beyond])
+        return float(self.scores(query, np.array([row]))[0, query - row + self.beyond])
 
 
 def expected(probe: Probe, tokens: Sequence[int]) -> list[ExpectedLayer]:

@@ -12,17 +12,23 @@ import numpy as np
 from kvadapters.serving.driver import CAN, Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted
 from kvspec.errors import BadInput, Refused
 
-QUIET = {"ENABLE_V1_MULTIPROCESSING": "0", "LOGGING_LEVEL": "ERROR", "NO_USAGE_STATS": "1"}
-SMALL = {"CPU_KVCACHE_SPACE": "1", "CPU_OMP_THREADS_BIND": "nobind"}
-for _name, _value in (QUIET | SMALL).items():  # vLLM reads them when it is imported
-    os.environ.setdefault(f"VLLM_{_name}", _value)
+SET = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",  # one small function of its sampler would be compiled for seconds
+}
+for _name, _value in SET.items():  # they are read when it is imported
+    os.environ.setdefault(_name, _value)
 
 import vllm  # noqa: E402
 from vllm import EngineArgs, LLMEngine, SamplingParams  # noqa: E402
 from vllm.config import KVEventsConfig  # noqa: E402
-from vllm.distributed.kv_events import BlockRemoved, NullEventPublisher  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
-from vllm.v1.metrics.loggers import StatLoggerBase  # noqa: E402
+
+from kvadapters.serving.vllm_counts import Counts, Evictions  # noqa: E402
 
 DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 ROWS = ("fp8_e4m3", "fp8_e5m2")
@@ -37,6 +43,7 @@ FLAGS = {
 USUAL = {"block_size": 32, "max_num_batched_tokens": 256, "max_num_seqs": 8, "max_model_len": 512}
 """What is taken where nothing else is wanted: a CPU has no smaller blocks, and a probe no longer texts."""
 FIXED = {"max_logprobs": -1, "skip_tokenizer_init": True, "enforce_eager": True, "disable_log_stats": False}
+ASKED: dict[str, Any] = {"logprobs": -1, "flat_logprobs": True, "detokenize": False, "ignore_eos": True}
 IDLE = 10_000
 """Steps without an answer after which the engine is taken for stuck."""
 
@@ -58,13 +65,16 @@ class VLLM(Driver):
     """The engine, with prefix caching and chunked prefill, as it is by default."""
 
     def __init__(self, folder: str, flags: Mapping[str, Any]) -> None:
-        self.counted, self.asked, self.outputs = Counter[str](), 0, dict[str, Any]()
-        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null")
-        arguments = EngineArgs(model=folder, kv_events_config=events, **FIXED, **flags)
-        self.engine = LLMEngine.from_engine_args(arguments, stat_loggers=[lambda *_: _Counts(self.counted)])
-        scheduler = self.engine.engine_core.engine_core.scheduler
-        scheduler.kv_event_publisher = _Evictions(self.counted)
+        self.folder, self.flags, self.counted, self.asked = folder, flags, Counter[str](), 0
+        self._start()
         self.declared = self._declared(flags)
+
+    def _start(self) -> None:
+        self.outputs = dict[str, Any]()
+        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null")
+        arguments = EngineArgs(model=self.folder, kv_events_config=events, **FIXED, **self.flags)
+        self.engine = LLMEngine.from_engine_args(arguments, stat_loggers=[lambda *_: Counts(self.counted)])
+        self.engine.engine_core.engine_core.scheduler.kv_event_publisher = Evictions(self.counted)
 
     def _declared(self, flags: Mapping[str, Any]) -> Declared:
         """Say which sizes the engine has, by its own configuration."""
@@ -74,7 +84,8 @@ class VLLM(Driver):
         had |= {"blocks": config.cache_config.num_gpu_blocks}
         had |= {"drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0}
         said = " ".join(f"{name}={value}" for name, value in {**flags, "enforce_eager": True}.items())
-        return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(CAN), **had)
+        can = CAN.keys() - ({"samples"} if had["drafts"] else set())  # it takes no bias beside drafts
+        return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(can), **had)
 
     def submit(self, request: Request) -> Any:
         """Add a request; what the engine raises as ValueError is its refusal."""
@@ -83,8 +94,8 @@ class VLLM(Driver):
             n=request.samples,
             temperature=float(request.samples > 1),  # several of the likeliest answer are refused
             logit_bias=dict(request.bias) or None,
-            **{"logprobs": -1, "flat_logprobs": True, "detokenize": False, "ignore_eos": True},
             output_kind=RequestOutputKind.FINAL_ONLY,
+            **ASKED,
         )
         salt = {"cache_salt": request.salt} if request.salt else {}
         name = str(self.asked)
@@ -122,9 +133,11 @@ class VLLM(Driver):
         return dict(self.counted)
 
     def reset(self) -> None:
-        """Forget all rows. Their memory keeps what it holds, as no row is read there before it is written again."""
+        """Forget all rows; start the engine again if it holds blocks that no request has. Memory keeps what it
+        holds, as no row is read there before it is written again."""
         if not self.engine.reset_prefix_cache():
-            raise EngineFailed("the prefix cache cannot be reset: some of its blocks are in use")
+            self.close()
+            self._start()
 
     def close(self) -> None:
         """Let the engine go."""
@@ -142,38 +155,3 @@ def _answer(output: Any) -> Answer:
             row[ids[start:end]] = values[start:end]
         samples.append(Sample(tuple(one.token_ids), rows))
     return Answer(tuple(samples), output.num_cached_tokens)
-
-
-class _Counts(StatLoggerBase):  # type: ignore[misc]
-    """Adds up what each step of the engine tells."""
-
-    def __init__(self, counted: Counter[str]) -> None:
-        self.counted = counted
-        names = ("cached tokens", "evictions", "preemptions", "drafts accepted", "drafts rejected")
-        counted.update(dict.fromkeys(names, 0))
-
-    def record(self, scheduler_stats: Any, iteration_stats: Any, *_: Any, **more: Any) -> None:
-        """Add a step."""
-        if scheduler_stats:
-            self.counted["cached tokens"] += scheduler_stats.prefix_cache_stats.hits
-        if scheduler_stats and (drafts := scheduler_stats.spec_decoding_stats):
-            self.counted["drafts accepted"] += drafts.num_accepted_tokens
-            self.counted["drafts rejected"] += drafts.num_draft_tokens - drafts.num_accepted_tokens
-        if iteration_stats:
-            self.counted["preemptions"] += iteration_stats.num_preempted_reqs
-
-    def log_engine_initialized(self) -> None:
-        """Nothing is logged."""
-
-
-class _Evictions(NullEventPublisher):  # type: ignore[misc]
-    """Counts blocks whose rows are not found any more, as their place is given to others."""
-
-    def __init__(self, counted: Counter[str]) -> None:
-        super().__init__()
-        self.counted = counted
-
-    def publish(self, events: Any) -> None:
-        """Count a batch of events."""
-        removed = (len(event.block_hashes) for event in events.events if isinstance(event, BlockRemoved))
-        self.counted["evictions"] += sum(removed)
