@@ -36,6 +36,7 @@ class Server(Driver):
         self.ids = {word: i for i, word in enumerate(probe.layout.words())}
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
+        self.print = ""
         self.declared = Declared(address).with_words(known)
         self._meet(known)
 
@@ -58,6 +59,7 @@ class Server(Driver):
     def wait(self, handle: Any) -> Answer:
         """Read the answer to a request."""
         said = _read(handle)
+        self.print = str(said.get("system_fingerprint") or "")[:40]
         choices = sorted(said["choices"], key=lambda choice: int(choice.get("index", 0)))
         details = (said.get("usage") or {}).get("prompt_tokens_details") or {}
         return Answer(tuple(map(self._sample, choices)), details.get("cached_tokens"))
@@ -97,11 +99,11 @@ class Server(Driver):
         return found, str(listed.get(found, {}).get("owned_by", ""))[:40]
 
     def _version(self) -> str:
-        """Give the version that the server tells; empty if it tells none."""
+        """Give the version that the server tells, there or in its answers; empty if it tells none."""
         try:
             return str(json.loads(self._get("/version"))["version"])[:40]
         except (ValueError, KeyError, TypeError):
-            return ""
+            return self.print
 
     def _meet(self, known: str) -> None:
         """Find which form of a request is taken, and what the server tells. Raises BadInput, CannotRun."""

@@ -8,13 +8,13 @@ import re
 from kvadapters.serving.driver import COUNTED
 
 COUNTERS = {
-    "cached tokens": "vllm:prefix_cache_hits_total",
-    "preemptions": "vllm:num_preemptions_total",
-    "drafts accepted": "vllm:spec_decode_num_accepted_tokens_total",
+    "cached tokens": ("prefix_cache_hits_total", "prompt_tokens_cached_total"),
+    "preemptions": ("num_preemptions_total",),
+    "drafts accepted": ("spec_decode_num_accepted_tokens_total",),
 }
-"""What is counted, and its name among a server's metrics."""
+"""What is counted, and its names among a server's metrics, behind `vllm:`, `llamacpp:` or another server's name."""
 
-_DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
+_DRAFTED = "spec_decode_num_draft_tokens_total"
 _SIZES = {"block": "block_size", "blocks": "num_gpu_blocks"}
 
 
@@ -28,9 +28,10 @@ def sizes(text: str) -> dict[str, int]:
 def counted(metrics: str, counts: str) -> dict[str, int]:
     """Give what was counted, over all engines of a server, from its metrics and its counts."""
     values = dict[str, float]()
-    for name, value in re.findall(r"^([\w:]+)(?:\{[^}\n]*\})? ([\d.e+]{1,30})$", metrics, re.M):
+    for name, value in re.findall(r"^\w+:(\w+)(?:\{[^}\n]*\})? ([\d.e+]{1,30})$", metrics, re.M):
         values[name] = values.get(name, 0.0) + float(value)
-    found = {ours: int(values[theirs]) for ours, theirs in COUNTERS.items() if theirs in values}
+    told = {ours: [values[name] for name in theirs if name in values] for ours, theirs in COUNTERS.items()}
+    found = {ours: int(numbers[0]) for ours, numbers in told.items() if numbers}
     if _DRAFTED in values:
         found["drafts rejected"] = int(values[_DRAFTED]) - found.get("drafts accepted", 0)
     return found | _plain(counts)

@@ -40,9 +40,14 @@ def loaded(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         at += size
         return data[at - size : at].decode()
 
+    def several() -> list[Any]:
+        form = forms[take("I")]
+        return [form() for _ in range(take("Q"))]
+
     magic, version, tensors, keys = take("4sIQQ")
     assert (magic, version) == (b"GGUF", 3)
-    values = {text(): {4: lambda: take("I"), 6: lambda: take("f"), 8: text}[take("I")]() for _ in range(keys)}
+    forms = {4: lambda: take("I"), 6: lambda: take("f"), 7: lambda: take("?"), 8: text, 9: several}
+    values = {text(): forms[take("I")]() for _ in range(keys)}
     infos = [(text(), [take("Q") for _ in range(take("I"))], take("I"), take("Q")) for _ in range(tensors)]
     body = at + -at % values["general.alignment"]
     dtypes: dict[int, Any] = {0: np.float32, 1: np.float16, 30: ml_dtypes.bfloat16}
@@ -64,6 +69,11 @@ def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -
     assert np.array_equal(tensors["blk.1.attn_v.weight"].astype(np.float32), probe.network.layers[1].value)
     assert not [n for n in tensors if n.startswith(("model.", "lm_head")) or ".mlp." in n or "self_attn" in n]
     assert all(t.dtype == np.float32 for n, t in tensors.items() if t.ndim == 1 or n.endswith(".bias"))
+    words = [f"\u2581{word}" for word in probe.layout.words()]
+    assert values["tokenizer.ggml.tokens"] == words and len(words) == probe.layout.vocabulary
+    assert words[values["tokenizer.ggml.eos_token_id"]] == "\u2581<zero>"
+    assert values["tokenizer.ggml.scores"] == [-1.0] * len(words)
+    assert values["tokenizer.ggml.add_bos_token"] is False
     assert Probe.load(tmp_path).layers == probe.layers
 
 
@@ -125,3 +135,11 @@ def test_llama_cpp_is_read(tmp_path: Path, program: Path, name: str, layers: str
         assert judgement.wrong == [], judgement.told()
         if (dtype, rows) == ("f32", "f16"):
             assert np.abs(answers - engines.logits(probe, tokens)).max() < 0.05
+
+
+def test_llama_cpp_reads_words(tmp_path: Path) -> None:
+    llama = pytest.importorskip("llama_cpp")
+    engines.small("gemma3", CASES["gemma3"]).write(tmp_path, "f32", "gguf")
+    model = llama.Llama(str(tmp_path / "model.gguf"), vocab_only=True, verbose=False)
+    assert model.tokenize(b"t1 t12 t0", add_bos=True) == [1, 12, 0]
+    assert model.detokenize([1, 12, 0]) == b" t1 t12 t0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import ml_dtypes
@@ -13,8 +13,8 @@ import numpy as np
 
 from kvadapters.probe.network import Array
 
-Value = str | bool | int | float
-"""A value of the header. Whole numbers are written as u32, others as f32."""
+Value = str | bool | int | float | Sequence[str] | Sequence[float]
+"""A value of the header. Whole numbers are written as u32, others as f32, several texts or others as an array."""
 
 DTYPES = {
     "f32": (0, np.dtype(np.float32), 0),
@@ -69,4 +69,9 @@ def _value(value: Value) -> bytes:
         return struct.pack("<I?", 7, value)
     if isinstance(value, int):
         return struct.pack("<II", 4, value)
-    return struct.pack("<If", 6, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    parts = [_value(each) for each in value]
+    return (
+        struct.pack("<I", 9) + parts[0][:4] + struct.pack("<Q", len(parts)) + b"".join(part[4:] for part in parts)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, s
 from kvadapters.probe.architectures.gemma3 import LOCAL
 from kvadapters.probe.architectures.gpt_oss import EXPERTS, WIDTH
 from kvadapters.probe.formats.gguf import Value
+from kvadapters.probe.formats.tokenizer import END
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvspec.errors import BadInput
 
@@ -122,7 +123,7 @@ def _period(layout: Layout) -> int | None:
 
 
 def values(architecture: Architecture, layout: Layout) -> dict[str, Value]:
-    """Give the keys and values of a GGUF. The vocabulary has no words: prompts are ids."""
+    """Give the keys and values of a GGUF."""
     name, window = dialect(architecture, layout).name, size_of(layout, "window")
     found: dict[str, Value] = {
         "context_length": 1 << 17,
@@ -146,7 +147,21 @@ def values(architecture: Architecture, layout: Layout) -> dict[str, Value]:
     if architecture.name == "gpt-oss":
         found |= {"expert_count": EXPERTS, "expert_used_count": 1, "expert_feed_forward_length": WIDTH}
     general: dict[str, Value] = {"general.architecture": name, "general.name": "kvconform probe"}
-    return general | {f"{name}.{key}": value for key, value in found.items()} | {"tokenizer.ggml.model": "no_vocab"}
+    return general | {f"{name}.{key}": value for key, value in found.items()} | _vocabulary(list(layout.words()))
+
+
+def _vocabulary(words: Sequence[str]) -> dict[str, Value]:
+    """Give a tokenizer of words between blanks, each with one score: llama.cpp's `UGM`, which writes a blank before
+    a word as U+2581."""
+    special = ("eos", "unknown", "padding")
+    return {
+        "tokenizer.ggml.model": "t5",
+        "tokenizer.ggml.tokens": [f"\u2581{word}" for word in words],
+        "tokenizer.ggml.scores": [-1.0] * len(words),
+        **{f"tokenizer.ggml.{name}_token_id": words.index(END) for name in special},
+        **{f"tokenizer.ggml.add_{name}_token": False for name in ("bos", "eos")},
+        "tokenizer.ggml.add_space_prefix": True,
+    }
 
 
 def tensors(architecture: Architecture, layout: Layout, given: Tensors) -> Tensors:
