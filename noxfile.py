@@ -176,6 +176,8 @@ def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
     for package in row.get("without", ()):
         session.run("uv", "pip", "uninstall", package, external=True)
     _tool(session, "serving_engines", name, *session.posargs, success_codes=[0, 1, 3])
+    if "tests" in row and not session.posargs:
+        session.run("python", "-m", "pytest", "-q", row["tests"])
 
 
 _sessions("serving", _whole_engine)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.precision import UNITS, Precision
 from kvadapters.serving.driver import Driver
 from kvconform.serving.blame import blamed
 from kvconform.serving.drawing import drawn
@@ -104,19 +104,30 @@ class Run:
         clause = blamed(short.asked, short.wrong, {step.do for step in short.history}, self.aim, short.counted)
         if any(f.clause == clause and f.sort == short.wrong[0].sort for f in self.failures):
             return
+        hints = self._coarser(short.asked)
         self.failures.append(
             ServingFailure(
                 clause=clause,
                 sort=short.wrong[0].sort,
                 history=told(short.history),
                 alone=alone,
-                found=[w.words for w in short.wrong][:8],
-                drawing=drawn(short.asked, short.wrong, self.aim),
+                found=[*[w.words for w in short.wrong][:8], *hints],
+                drawing=[*drawn(short.asked, short.wrong, self.aim), *hints],
                 first_seen=told(history),
                 after=self.asked,
             )
         )
-        self.tell(f"{clause}: {short.wrong[0].words}")
+        self.tell("; ".join([f"{clause}: {short.wrong[0].words}", *hints]))
+
+    def _coarser(self, asked: list[Asked]) -> list[str]:
+        """Name the coarser dtypes in which none of these answers would be wrong: some engines compute in another
+        one than their checkpoint has."""
+        coarser = [d for d in ("f16", "bf16") if UNITS[d] > UNITS[self.precision.dtype]]
+        judges = {d: Judge(self.probe, replace(self.precision, dtype=d)) for d in coarser}
+        fits = " or ".join(dtype for dtype, judge in judges.items() if not judge.judged(asked))
+        return (
+            [f"nothing is wrong if the engine computes in {fits}: --dtype says what it computes in"] if fits else []
+        )
 
     def _shorten(self, history: History) -> bool:
         """Find the shortest history that fails, and keep what was wrong with it. Tell whether it fails with nothing

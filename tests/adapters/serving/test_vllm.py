@@ -58,7 +58,7 @@ def rows_let_go_too_soon(patch: pytest.MonkeyPatch) -> None:
 def too_few_blocks_of_a_window(patch: pytest.MonkeyPatch) -> None:
     """A prefix is gone on from where one block of those that its window reaches into is there."""
     manager = import_module("vllm.v1.core.single_type_kv_cache_manager").SlidingWindowManager
-    patch.setattr(manager, "_contiguous_blocks_for_hit", staticmethod(lambda window, block, eagle: 1))
+    patch.setattr(manager, "_contiguous_blocks_for_hit", staticmethod(lambda *_, **__: 1))
 
 
 def found_after_eviction(patch: pytest.MonkeyPatch) -> None:

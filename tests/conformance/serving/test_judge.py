@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from adapters.probe import engines
 from kvadapters.probe import Precision
-from kvadapters.serving.driver import Answer, Declared, Request
+from kvadapters.serving.driver import Answer, Declared, Driver, Request, Sample
 from kvconform.serving.blame import blamed
 from kvconform.serving.judge import Judge, Wrong
 from kvconform.serving.player import Asked
 from kvconform.serving.recipes import aim
+from kvconform.serving.run import Run
 from kvspec.serving.history import history
 
 
@@ -43,3 +46,31 @@ def test_rows_that_nobody_computed_are_blamed_on_the_salt_only_if_there_are_two(
 def test_samples_of_one_prompt_may_reuse_the_rows_of_each_other() -> None:
     assert judged(reused("ask a 20 samples=2")) == []
     assert judged(reused("ask a 20 samples=2; ask b 20")) != []
+
+
+class Rounded(Driver):
+    """The network in float64, whose logits are rounded to bf16."""
+
+    declared = Declared("rounded")
+
+    def submit(self, request: Request) -> Request:
+        return request
+
+    def wait(self, handle: Request) -> Answer:
+        answered = [(handle.tokens[-1] + 1 + i) % PROBE.layout.ids for i in range(handle.new)]
+        logits = engines.logits(PROBE, [*handle.tokens, *answered[:-1]])[-handle.new :]
+        return Answer((Sample(tuple(answered), np.asarray(logits).astype(ml_dtypes.bfloat16).astype(float)),))
+
+
+PROBE = engines.small("qwen3", "full,window 6")
+
+
+def test_an_engine_that_computes_in_a_coarser_dtype_is_told_which() -> None:
+    run = Run(PROBE, Rounded(), Precision("f32"))
+    run.go(30, 1)
+    said = run.failures[0].found[-1]
+    assert said.startswith("nothing is wrong if the engine computes in") and "bf16" in said
+    assert run.failures[0].drawing[-1] == said
+    right = Run(PROBE, Rounded(), Precision("bf16"))
+    right.go(30)
+    assert right.failures == []

@@ -26,6 +26,7 @@ for _name, _value in SET.items():  # they are read when it is imported
 import vllm  # noqa: E402
 from vllm import EngineArgs, LLMEngine, SamplingParams  # noqa: E402
 from vllm.config import KVEventsConfig  # noqa: E402
+from vllm.exceptions import VLLMClientError  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 from kvadapters.serving.vllm_counts import Counts, Evictions  # noqa: E402
@@ -88,7 +89,7 @@ class VLLM(Driver):
         return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(can), **had)
 
     def submit(self, request: Request) -> Any:
-        """Add a request; what the engine raises as ValueError is its refusal."""
+        """Add a request. What the engine says of a wrong request is its refusal."""
         asking = SamplingParams(
             max_tokens=request.new,
             n=request.samples,
@@ -102,7 +103,7 @@ class VLLM(Driver):
         self.asked += 1
         try:
             self.engine.add_request(name, {"prompt_token_ids": list(request.tokens), **salt}, asking)
-        except ValueError as e:
+        except (ValueError, VLLMClientError) as e:
             raise Refused("", str(e)) from None
         return name
 
