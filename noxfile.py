@@ -107,7 +107,7 @@ def gpu(session: nox.Session) -> None:
 
 def _on_a_gpu(session: nox.Session) -> None:
     _install(session, "cupy", "pytest", more=(NVRTC,))
-    session.run("python", "-m", "kvadapters.gpu.runtimes.nvidia.nvrtc")
+    session.run("python", "-m", "kvgpu.runtimes.nvidia.nvrtc")
     session.run(
         "python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_cupy.py", "-k", "nothing_that_cupy_lacks"
     )
@@ -148,7 +148,7 @@ def peers(session: nox.Session) -> None:
 def cubins(session: nox.Session) -> None:
     """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
     _install(session, "nvrtc", "pytest", more=(NVRTC,))
-    session.run("python", "-m", "kvadapters.gpu.runtimes.nvidia.nvrtc", *session.posargs)
+    session.run("python", "-m", "kvgpu.runtimes.nvidia.nvrtc", *session.posargs)
     session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
 
 

@@ -23,14 +23,14 @@ import numpy as np
 import torch
 from tabulate import tabulate
 
-from kvadapters.gpu.caches.attention import Positions, Runs
-from kvadapters.gpu.memory.device_arrays import fetched, placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import opencl_devices
-from kvadapters.gpu.runtimes.fast.attention import Call as FastCall
-from kvadapters.gpu.runtimes.fast.attention import Geometry
-from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
+from kvgpu.caches.attention import Positions, Runs
+from kvgpu.memory.device_arrays import fetched, placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtimes import opencl_devices
+from kvgpu.runtimes.fast.attention import Call as FastCall
+from kvgpu.runtimes.fast.attention import Geometry
+from kvgpu.runtimes.fast.row_attention import RowAttention
+from kvgpu.runtimes.opencl import OpenCLRuntime, shared
 from kvspec.geometry import DTYPES, Array
 
 DIM = 128

@@ -13,22 +13,22 @@ from types import SimpleNamespace
 import numpy as np
 from tabulate import tabulate
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.caches.page import Pages
-from kvadapters.gpu.caches.ring import Ring
-from kvadapters.gpu.caches.store import Store
-from kvadapters.gpu.captured.batch import Batch
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.growing_batch import GrowingBatch
-from kvadapters.gpu.captured.page_batch import PageBatch
-from kvadapters.gpu.captured.step import CapturedStep, Step
-from kvadapters.gpu.captured.window_batch import WindowBatch
-from kvadapters.gpu.memory.buffers import Workspace
-from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes.capture import Recorder, Replayable
-from kvadapters.gpu.runtimes.nvidia.cuda_launch import Kernel, Unreleased
-from kvadapters.gpu.runtimes.nvidia.cupy import CuPyRuntime
+from kvgpu import kernels
+from kvgpu.caches.page import Pages
+from kvgpu.caches.ring import Ring
+from kvgpu.caches.store import Store
+from kvgpu.captured.batch import Batch
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.growing_batch import GrowingBatch
+from kvgpu.captured.page_batch import PageBatch
+from kvgpu.captured.step import CapturedStep, Step
+from kvgpu.captured.window_batch import WindowBatch
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.device_arrays import DeviceRows
+from kvgpu.runtime import Block, Meter, Work
+from kvgpu.runtimes.capture import Recorder, Replayable
+from kvgpu.runtimes.nvidia.cuda_launch import Kernel, Unreleased
+from kvgpu.runtimes.nvidia.cupy import CuPyRuntime
 from kvspec.contract import Attention, Rope
 from kvspec.geometry import Config
 

@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvadapters.gpu.adapters import OpenCL
 from kvadapters.reference import Reference
 from kvconform.oracle.trace_inputs import TraceInputs
+from kvgpu.adapters import OpenCL
 from kvspec.notation import trace
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session

@@ -24,7 +24,8 @@ ENGINES = {
 FLOORS = {
     "spec/kvspec": SPEC,
     "reference/kvref": SPEC | {"kvref"},
-    "adapters/kvadapters": SPEC | {"kvref", "kvadapters", "pyopencl", "cupy", "tabulate"} | ENGINES,
+    "adapters/kvadapters": SPEC | {"kvref", "kvadapters"} | ENGINES,
+    "adapters/kvgpu": SPEC | {"kvgpu", "pyopencl", "cupy", "tabulate"},
     "reports/kvreports": {"kvspec", "kvreports", "msgspec", "jinja2", "markupsafe", "markdown_it", "tabulate"},
     "conformance/kvconform": SPEC
     | {
@@ -39,9 +40,16 @@ FLOORS = {
         "packaging",
         "distributed",
         "argcomplete",
-        "triton",  # its kernels have a file of their own, which that peer alone imports
     },
 }
+FLOORS["conformance/kvworkshop"] = FLOORS["conformance/kvconform"] | {"kvworkshop", "kvgpu"}
+FLOORS["conformance/kvprofile"] = (
+    FLOORS["conformance/kvconform"]
+    | {"kvprofile"}
+    | {
+        "triton",  # its kernels have a file of their own, which that peer alone imports
+    }
+)
 """Beside the standard library, what each package may import; the lowest first."""
 
 
@@ -60,13 +68,12 @@ HOUSE = (
         "checks",
         "runner",
         "diagnosis",
-        "mutants",
-        "prove",
+        "bugs",
         "vectors",
         "log",
         "serving",
     ),
-    *("laws", "generate", "judge", "oracle", "worker", "profiling", "message", "version"),
+    *("laws", "generate", "judge", "oracle", "worker", "message", "version"),
 )
 """The rooms of kvconform, from top to bottom."""
 
@@ -122,7 +129,7 @@ def test_devices_are_touched_in_one_folder() -> None:
     drivers = {"pyopencl", "cupy"}
     touching = {
         file.parent.name
-        for file in files("adapters/kvadapters")
+        for file in files("adapters/kvgpu")
         for name, _ in floors.imported(file)
         if name.partition(".")[0] in drivers
     }

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import strategies as st
 
 from kvadapters import reference
+from kvconform.bugs import known_bugs
 from kvconform.checks import covers
 from kvconform.generate import frozen_covers, walks
 from kvconform.generate import registry as strategies
 from kvconform.generate.strategies import sample
 from kvconform.laws import law
 from kvconform.laws import registry as laws
-from kvconform.mutants import known_bugs
 from kvref import list_model
 from kvspec import costs, registry
 from kvspec.errors import NotWhole
@@ -122,7 +122,7 @@ def _fields(record: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("suffix", ["py", "toml"])
 def test_a_file_of_real_bugs_is_missed(monkeypatch: pytest.MonkeyPatch, chapter: str, suffix: str) -> None:
     listed = tuple({"py", "toml"} ^ ({suffix} & {*RECORDS[chapter].rooms["real"]} or {"toml", "py"}))
-    demand(lambda: list(known_bugs._planted("kvconform.mutants.real", chapter, listed)), chapter)
+    demand(lambda: list(known_bugs._planted("kvconform.bugs.real", chapter, listed)), chapter)
 
 
 @pytest.mark.parametrize("dropped", [(x.clause, x.kind) for x in law.LAWS], ids=lambda pair: "-on-".join(pair))

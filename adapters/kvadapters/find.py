@@ -16,12 +16,12 @@ from kvspec.errors import BadInput, CannotRun
 
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
-    "opencl": "kvadapters.gpu.adapters:OpenCL",
-    "opencl-fast": "kvadapters.gpu.adapters:OpenCLFast",
-    "cuda-cpu": "kvadapters.gpu.adapters:CudaCPU",
-    "cuda-cpu-fast": "kvadapters.gpu.adapters:CudaCPUFast",
-    "cupy": "kvadapters.gpu.adapters:CuPy",
-    "cupy-fast": "kvadapters.gpu.adapters:CuPyFast",
+    "opencl": "kvgpu.adapters:OpenCL",
+    "opencl-fast": "kvgpu.adapters:OpenCLFast",
+    "cuda-cpu": "kvgpu.adapters:CudaCPU",
+    "cuda-cpu-fast": "kvgpu.adapters:CudaCPUFast",
+    "cupy": "kvgpu.adapters:CuPy",
+    "cupy-fast": "kvgpu.adapters:CuPyFast",
 }
 """Built-in adapters, found without installation, so that a bare checkout works."""
 

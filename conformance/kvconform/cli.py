@@ -143,7 +143,8 @@ def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
         named = options.adapter or getattr(options, "server", None) or getattr(options, "engine", None)
         tell(f"{doing} {named or process[0]}")
     try:
-        command = importlib.import_module(f"kvconform.commands.{options.command.replace('-', '_')}")
+        room = COMMANDS[options.command].room
+        command = importlib.import_module(f"{room}.commands.{options.command.replace('-', '_')}")
         return int(command.main(options))
     except Exception as e:
         return _told(*_meaning(e, options))

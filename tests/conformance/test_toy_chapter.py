@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from tools.floors import PACKAGES
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform", "reports/kvreports")
+
 TOY = ROOT / "tests" / "support" / "toy_chapter"
 MOST_FILES = 10
 

@@ -12,7 +12,7 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 import pytest
 
-from kvadapters.gpu.memory import rope_angles as device_angles
+from kvgpu.memory import rope_angles as device_angles
 from kvref import rope
 from kvref.arithmetic import rope_angles
 from kvref.list_model import rope as listed_rope

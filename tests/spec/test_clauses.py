@@ -12,8 +12,8 @@ import kvadapters
 import kvconform
 import kvref
 import kvspec
+from kvconform.bugs import catalogue, known_bugs
 from kvconform.laws import registry
-from kvconform.mutants import catalogue, known_bugs
 from kvspec import chapters, costs
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.reference import Reference
 from kvadapters.serve import Server
 from kvconform.generate.fit_to_adapter import fitted
+from kvgpu.adapters import CudaCPU
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array

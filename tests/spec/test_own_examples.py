@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.planting import reference_with
 from kvconform.judge import trial
 from kvconform.judge.worked_examples import disagreements
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.planting import reference_with
 from kvref import mem
 from kvref.draft import Round
 from kvref.store import Store

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from kvspec.refusals.texts import Text, texts
+from tools.floors import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform")
+
 MODULES = ("attention", "bucket", "common", "page", "ragged", "rope")
 
 

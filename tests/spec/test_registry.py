@@ -10,9 +10,9 @@ from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import CHAPTER_OF, OF_ALL, OF_KIND, OPERATIONS
 from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, abilities
 from support.chapter_words import named, own
+from tools.floors import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "conformance/kvconform", "reports/kvreports")
 
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
@@ -30,33 +30,33 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/strategies/caches.py",
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",
-    "conformance/kvconform/prove/configurations.py",
+    "conformance/kvworkshop/prove/configurations.py",
     "conformance/kvconform/vectors/strict_hash.py",
     "reference/kvref/list_model/caches.py",
 }
 """Traces and models of several kinds together: they are about these kinds."""
 
 WRONG_ON_PURPOSE = {
-    "conformance/kvconform/mutants/common/operations.py",
-    "conformance/kvconform/mutants/controls.py",
+    "conformance/kvconform/bugs/common/operations.py",
+    "conformance/kvworkshop/controls.py",
     *(
-        f"conformance/kvconform/mutants/correct_variants/{name}.py"
+        f"conformance/kvworkshop/correct_variants/{name}.py"
         for name in ("__init__", "head_major", "lazy_writes", "linked", "row_limit", "whole")
     ),
-    "conformance/kvconform/mutants/fakes.py",
-    "conformance/kvconform/mutants/systematic/kernels.py",
+    "conformance/kvworkshop/fakes.py",
+    "conformance/kvworkshop/systematic/kernels.py",
 }
 """Adapters made for the tests of the suite: each is about some chapters."""
 
 MEASURES = {
-    "conformance/kvconform/profiling/peers/array_work.py",
-    "conformance/kvconform/profiling/peers/flex_peer.py",
-    "conformance/kvconform/profiling/peers/ggml_peer.py",
-    "conformance/kvconform/profiling/peers/gpu/flashinfer_peer.py",
-    "conformance/kvconform/profiling/peers/gpu/jax_peer.py",
-    "conformance/kvconform/profiling/peers/gpu/triton_peer.py",
-    "conformance/kvconform/profiling/peers/onnxruntime_peer.py",
-    "conformance/kvconform/profiling/workloads/cache.py",
+    "conformance/kvprofile/peers/array_work.py",
+    "conformance/kvprofile/peers/flex_peer.py",
+    "conformance/kvprofile/peers/ggml_peer.py",
+    "conformance/kvprofile/peers/gpu/flashinfer_peer.py",
+    "conformance/kvprofile/peers/gpu/jax_peer.py",
+    "conformance/kvprofile/peers/gpu/triton_peer.py",
+    "conformance/kvprofile/peers/onnxruntime_peer.py",
+    "conformance/kvprofile/workloads/cache.py",
     "reports/kvreports/profile/findings.py",
     "reports/kvreports/profile/roofline.py",
 }

@@ -10,13 +10,13 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvadapters.update import from_update
+from kvconform.bugs.common.unseen import Deferring
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.common.unseen import Deferring
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvref.growing import Growing
 from kvspec.contract import Lengths, Pair, Readable, description

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvconform.profiling import cases
-from kvconform.profiling.workloads import OPERATIONS
+from kvprofile import cases
+from kvprofile.workloads import OPERATIONS
 from kvspec import traffic
 from kvspec.geometry import Config
 from kvspec.traffic import Traffic

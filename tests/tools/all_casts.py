@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.runtime import Runtime, Work
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.runtime import Runtime, Work
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Array
 from kvspec.rows import cast, settled
 

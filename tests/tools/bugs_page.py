@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from kvconform.bugs import known_bugs
+from kvconform.bugs.catalogue import CLASSES, NOT_PLANTED
+from kvconform.bugs.mutant import Mutant
 from kvconform.judge import steps, trial
-from kvconform.mutants import known_bugs
-from kvconform.mutants.catalogue import CLASSES, NOT_PLANTED
-from kvconform.mutants.mutant import Mutant
 from kvreports import json_file
 from kvreports.drawing.svg import draw_svg
 from kvspec.contract import description

@@ -14,7 +14,10 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spec/kvspec", "reference/kvref", "adapters/kvadapters", "reports/kvreports", "conformance/kvconform")
+PACKAGES = (
+    *("spec/kvspec", "reference/kvref", "adapters/kvadapters", "adapters/kvgpu", "reports/kvreports"),
+    *("conformance/kvconform", "conformance/kvworkshop", "conformance/kvprofile"),
+)
 """Where the packages stand, the lowest first."""
 
 Arrows = Mapping[str, frozenset[str]]

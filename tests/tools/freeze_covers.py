@@ -19,10 +19,10 @@ from kvconform.judge import frozen_answers
 from kvconform.judge.trial import observables
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvconform.prove.identifiers import numbered_rows
 from kvspec import notation
 from kvspec.session.step import Step
 from kvspec.trace import Frozen, Outcome, Trace
+from kvworkshop.prove.identifiers import numbered_rows
 
 VERSION = 3
 """Version of the document."""
@@ -125,7 +125,7 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
 def told_apart(plan: Plan, closed: Closure) -> bool:
     """Whether the observations in each state, and after its continuations, differ from those of every other state.
 
-    A frozen cover records this. A proof needs a stricter test: see `kvconform.prove.identifiers`.
+    A frozen cover records this. A proof needs a stricter test: see `kvworkshop.prove.identifiers`.
     """
     seen = set[str]()
     for path in closed.states.values():

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from kvconform.mutants.known_bugs import known_bugs
+from kvconform.bugs.known_bugs import known_bugs
 from kvconform.vectors.vector import Vector
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput

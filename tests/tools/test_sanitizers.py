@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.runtimes import cpp_compiler
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.adapters import CudaCPU
+from kvgpu.runtimes import cpp_compiler
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import description
 from support.slow import one_in
 from tools.sanitizers import __main__ as sanitizers
@@ -249,7 +249,7 @@ def test_a_captured_step_is_compared_with_sequences_alone(bug: Planted | None, f
 
 LAUNCHES = """
 import os
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 del os.environ["LD_PRELOAD"]
 for name in ("one", "two"):
     text = f'extern "C" __global__ void {name}(int *to) {{ to[blockIdx.x * 32 + threadIdx.x] = 1; }}'

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvconform.profiling.cases import cases
+from kvprofile.cases import cases
 from kvreports import json_file
 from kvspec.records.profile import Profile
 from support.samples.profile_samples import changed, measurement, spread, whole

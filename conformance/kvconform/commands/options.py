@@ -24,14 +24,16 @@ from kvconform.commands.arguments import (
 from kvconform.vectors import SOURCES
 
 KINDS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
-"""The kinds of mutants; `kvconform.mutants.kinds` makes them."""
+"""The kinds of mutants; `kvworkshop.kinds` makes them."""
 
 
 class Command(NamedTuple):
-    """One command: its line in the help of all, and what adds its arguments."""
+    """One command: its line in the help of all, what adds its arguments, and the package whose `commands` has it.
+    What a run needs never imports the workshop or the instruments: they are found by name."""
 
     help: str
     add_arguments: Callable[[ArgumentParser], None]
+    room: str = "kvconform"
 
 
 def _run(parser: ArgumentParser) -> None:
@@ -333,14 +335,20 @@ COMMANDS = {
     "demo": Command("see a failure: judge a small ring that has a bug, in seconds", _demo),
     "run": Command("judge an adapter", _run),
     "check": Command("judge an engine by its log, without an adapter", _check),
-    "profile": Command("measure an adapter's speed beside its peers and the limits of its device", _profile),
+    "profile": Command(
+        "measure an adapter's speed beside its peers and the limits of its device", _profile, "kvprofile"
+    ),
     "smoke": Command("try a new adapter in a few steps, then each ability once; propose a claim", add_adapter),
     "list": Command("list adapters, chapters or clauses", _list),
     "explain": Command("explain a clause: its rule, the reason, and worked examples", _explain),
     "replay": Command("replay a trace step by step, on the reference or on an adapter", _replay),
-    "prove": Command("try every move from every state of small configurations", _prove),
-    "mutants": Command("test the suite itself: plant known bugs and show which test finds each", _mutants),
-    "soak": Command("test the suite itself: judge correct adapters on random operations; all must pass", _soak),
+    "prove": Command("try every move from every state of small configurations", _prove, "kvworkshop"),
+    "mutants": Command(
+        "test the suite itself: plant known bugs and show which test finds each", _mutants, "kvworkshop"
+    ),
+    "soak": Command(
+        "test the suite itself: judge correct adapters on random operations; all must pass", _soak, "kvworkshop"
+    ),
     "vectors": Command("export or verify frozen traces for an engine's own tests", _vectors),
     "strict": Command("hash the outputs of strict attention, for numpy and each adapter", _strict),
     "report": Command("render the records of runs, several side by side", _report),
@@ -350,4 +358,4 @@ COMMANDS = {
     "ask": Command("ask a whole engine that loads such a checkpoint what its queries see", _ask),
     "new-adapter": Command("write the skeleton of an adapter package", _new_adapter),
 }
-"""Every command, in the order of the help; the module of each is in `kvconform.commands`."""
+"""Every command, in the order of the help; the module of each is in `commands` of its room."""

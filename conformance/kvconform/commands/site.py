@@ -11,11 +11,11 @@ from itertools import groupby
 from pathlib import Path
 from time import monotonic
 
+from kvconform.bugs import known_bugs
 from kvconform.commands.board import board
 from kvconform.commands.clause_history import history
 from kvconform.judge import steps, trial
 from kvconform.message import tell
-from kvconform.mutants import known_bugs
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvreports.safe_text import Html
 from kvreports.site import addresses

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.time_limit import Hang, time_limit
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours, probes, text_of
 from kvconform.judge import trial
 from kvconform.judge.trial_result import VERDICT_OF, TrialResult
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.time_limit import Hang, time_limit
 from kvspec.contract import Description
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug

@@ -15,13 +15,13 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from kvconform.bugs.trace_sources import covers
 from kvconform.generate.fit_to_adapter import claimed, fitted, suits
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import GEOMETRIES, at
 from kvconform.generate.shrink.numbers import LARGE, REACHES, SIZES, with_operations
 from kvconform.generate.shrink.simpler import simpler
 from kvconform.generate.variations import alike, blind, inputs
-from kvconform.mutants.trace_sources import covers
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES

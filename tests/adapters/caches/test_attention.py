@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
 from kvadapters.reference import Reference
+from kvgpu.adapter import Caches
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config

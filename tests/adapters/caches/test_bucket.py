@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU
 from kvconform.generate.strategies import bucket, residency
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support import random_traces, slow
@@ -185,7 +185,7 @@ SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 1), (2, 2, 3)), ((32, 4, 1), (1, 7, 2)
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_launch_shape_does_all_the_work(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kvadapters.gpu.runtimes import launch_shapes
+    from kvgpu.runtimes import launch_shapes
 
     monkeypatch.setattr(launch_shapes, "gpu", lambda work: shape)
     ours, whole = filled(CudaCPU(checks=True), 2, 3), filled(adapter(), 2, 3)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
 from kvadapters.reference import Reference
+from kvgpu.adapter import Caches
 from kvspec.cast_edges import EDGES
 from kvspec.contract import Pair
 from kvspec.errors import Refused

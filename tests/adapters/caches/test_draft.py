@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.adapter import Caches
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.generate.strategies import draft
+from kvgpu.adapter import Caches
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import CAUSAL

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtime import Block
 from kvadapters.reference import Reference
+from kvgpu.adapter import Caches
+from kvgpu.runtime import Block
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config

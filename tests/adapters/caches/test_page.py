@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.memory.page_pool import runs
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvadapters.reference import Reference
 from kvconform.generate.strategies import page
 from kvconform.judge import trial
+from kvgpu import kernels
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU
+from kvgpu.memory.page_pool import runs
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.contract import Attention, Pair, description
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.reading.clauses import index
@@ -199,7 +199,7 @@ SHAPES = [((1, 1, 1), (1, 1, 1)), ((5, 3, 1), (2, 2, 3)), ((32, 4, 1), (1, 7, 2)
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_launch_shape_does_all_the_work(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kvadapters.gpu.runtimes import launch_shapes
+    from kvgpu.runtimes import launch_shapes
 
     whole = _worked(adapter())
     monkeypatch.setattr(launch_shapes, "gpu", lambda work: shape)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
 from kvconform.generate.strategies import ragged
+from kvgpu.adapter import Caches
 from kvspec.contract import Pair
 from kvspec.geometry import PADDINGS, Array, Config
 from support import random_traces, slow

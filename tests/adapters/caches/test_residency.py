@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
+from kvgpu.adapter import Caches
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.memory import rope_angles as angles
-from kvadapters.gpu.memory import rope_tables
 from kvadapters.reference import Reference
+from kvgpu.adapter import Caches
+from kvgpu.memory import rope_angles as angles
+from kvgpu.memory import rope_tables
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config

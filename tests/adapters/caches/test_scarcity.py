@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.adapter import Caches
+from kvgpu.adapter import Caches
 from kvspec.geometry import Config
 from support.device.devices import Scarce, adapter
 from support.slow import one_in

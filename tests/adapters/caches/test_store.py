@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.caches.store import Store
-from kvadapters.gpu.memory.buffers import Workspace
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.memory.row_groups import Layers
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.store import explored
+from kvgpu.adapter import Caches
+from kvgpu.caches.store import Store
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.layout import Place
+from kvgpu.memory.row_groups import Layers
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Config
 from kvspec.notation import sentence

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from adapters.caches.test_store import CONFIG, on_device, opened, rows
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.caches.store import Store
-from kvadapters.gpu.memory.buffers import Workspace
+from kvgpu.adapter import Caches
+from kvgpu.caches.store import Store
+from kvgpu.memory.buffers import Workspace
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.captured import batch_step, step
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.pool_batch import PoolBatch
-from kvadapters.gpu.memory.page_pool import Pool
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU, CudaCPUFast
+from kvgpu.captured import batch_step, step
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.pool_batch import PoolBatch
+from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Rope
 from kvspec.errors import Refused
 from support.device.captured_batches import (

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.captured.step import CapturedStep, Line, Step
-from kvadapters.gpu.memory.device_arrays import fetched
-from kvadapters.gpu.memory.layout import Geometry, Place, move
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU, CudaCPUFast
+from kvgpu.captured.step import CapturedStep, Line, Step
+from kvgpu.memory.device_arrays import fetched
+from kvgpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.page_batch import PageBatch
+from kvgpu.adapters import CudaCPU
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.page_batch import PageBatch
 from kvspec.contract import Rope
 from kvspec.errors import Refused
 from support.device.captured_batches import HEADS, LAYERS, Paged, compared, stepped

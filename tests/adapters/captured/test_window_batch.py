@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.window_batch import WindowBatch
+from kvgpu.adapters import CudaCPU
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.window_batch import WindowBatch
 from kvspec.contract import Rope
 from kvspec.errors import Refused
 from support.device.captured_batches import HEADS, LAYERS, Window, compared, stepped

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvadapters.reference import Reference
+from kvgpu import kernels
+from kvgpu.adapters import CudaCPU
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvref.arithmetic.casts import narrowed
 from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config

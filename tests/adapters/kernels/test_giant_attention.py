@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.caches.attention import scale
-from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu import kernels
+from kvgpu.caches.attention import scale
+from kvgpu.runtime import Block, Work
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.geometry import Array
 from support.device.giants import Giant, pages_of
 from support.slow import one_in

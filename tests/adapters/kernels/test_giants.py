@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu import kernels
+from kvgpu.runtime import Block, Work
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.geometry import Array
 from support.device.giants import Giant, pages_of
 from support.slow import one_in

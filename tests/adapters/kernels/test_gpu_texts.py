@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.launch_shapes import AT_ONCE, GROUP, gpu, on_a_gpu
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu import kernels
+from kvgpu.runtime import Work
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.launch_shapes import AT_ONCE, GROUP, gpu, on_a_gpu
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Array
 from support.slow import one_in
 

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.memory.buffers import GuardBroken, Rows
-from kvadapters.gpu.memory.layout import Geometry, Place, Span, move
-from kvadapters.gpu.runtime import Runtime, Work
-from kvadapters.gpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime, shared
+from kvgpu import kernels
+from kvgpu.memory.buffers import GuardBroken, Rows
+from kvgpu.memory.layout import Geometry, Place, Span, move
+from kvgpu.runtime import Runtime, Work
+from kvgpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
+from kvgpu.runtimes.opencl import OpenCLRuntime, shared
 from kvspec.geometry import Array, Config
 from support.device import devices
 from support.device.devices import adapter

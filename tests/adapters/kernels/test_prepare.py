@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.memory.buffers import GUARD, LINE
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes import opencl_devices
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.memory.buffers import GUARD, LINE
+from kvgpu.runtime import Work
+from kvgpu.runtimes import opencl_devices
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Config
 from support.device.devices import adapter
 

@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import OpenCL, OpenCLFast
-from kvadapters.gpu.caches.attention import Positions, Runs
-from kvadapters.gpu.memory.device_arrays import fetched, placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes import opencl, opencl_devices
-from kvadapters.gpu.runtimes.fast import row_attention
-from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
-from kvadapters.gpu.runtimes.fast.row_attention import RowAttention
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.adapters import OpenCL, OpenCLFast
+from kvgpu.caches.attention import Positions, Runs
+from kvgpu.memory.device_arrays import fetched, placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtimes import opencl, opencl_devices
+from kvgpu.runtimes.fast import row_attention
+from kvgpu.runtimes.fast.attention import Call, Geometry, Ragged
+from kvgpu.runtimes.fast.row_attention import RowAttention
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.contract import Attention, Pair
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config

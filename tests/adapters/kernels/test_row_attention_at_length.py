@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kvadapters.gpu.adapters import Fast
-from kvadapters.gpu.runtimes import opencl_devices
-from kvadapters.gpu.runtimes.fast import row_attention
-from kvadapters.gpu.runtimes.fast.opencl_fast import FastRuntime
 from kvconform.generate.large import sizes
 from kvconform.judge import trial
+from kvgpu.adapters import Fast
+from kvgpu.runtimes import opencl_devices
+from kvgpu.runtimes.fast import row_attention
+from kvgpu.runtimes.fast.opencl_fast import FastRuntime
 from kvspec.contract import description
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

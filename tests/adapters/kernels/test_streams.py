@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels, timing
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes import launch_shapes
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
-from kvadapters.gpu.timing import NEVER, WIDTHS, Ends
 from kvadapters.reference import Reference
+from kvgpu import kernels, timing
+from kvgpu.adapter import Caches
+from kvgpu.runtime import Work
+from kvgpu.runtimes import launch_shapes
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.timing import NEVER, WIDTHS, Ends
 from kvspec.geometry import Config
 from kvspec.traffic import downloaded
 from support.fakes import fake_cupy

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes import launch_shapes
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu import kernels
+from kvgpu.runtime import Work
+from kvgpu.runtimes import launch_shapes
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvref.arithmetic import strict_attention
 from kvspec.geometry import DTYPES, Array
 from support import slow

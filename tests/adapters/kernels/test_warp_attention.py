@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.caches.attention import Positions, Runs
-from kvadapters.gpu.memory.device_arrays import fetched, placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels
-from kvadapters.gpu.runtimes.fast.attention import Call, Geometry
-from kvadapters.gpu.runtimes.fast.warp_attention import WarpAttention
+from kvgpu.adapters import CudaCPU, CudaCPUFast
+from kvgpu.caches.attention import Positions, Runs
+from kvgpu.memory.device_arrays import fetched, placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtimes.fast import warp_attention, warp_kernels
+from kvgpu.runtimes.fast.attention import Call, Geometry
+from kvgpu.runtimes.fast.warp_attention import WarpAttention
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Config

@@ -7,15 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPUFast
-from kvadapters.gpu.caches.attention import Pages, Positions
-from kvadapters.gpu.memory.device_arrays import fetched, placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtime import Block
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast import attention as fast_attention
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
-from kvadapters.gpu.runtimes.fast.attention import Call, Geometry, Ragged
+from kvgpu.adapters import CudaCPUFast
+from kvgpu.caches.attention import Pages, Positions
+from kvgpu.memory.device_arrays import fetched, placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtime import Block
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.fast import attention as fast_attention
+from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast.attention import Call, Geometry, Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.device.attention_case import Case

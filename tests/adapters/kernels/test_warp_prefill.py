@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPU, CudaCPUFast
-from kvadapters.gpu.runtimes.fast import warp_kernels, warp_prefill
-from kvadapters.gpu.runtimes.fast.attention import Geometry
+from kvgpu.adapters import CudaCPU, CudaCPUFast
+from kvgpu.runtimes.fast import warp_kernels, warp_prefill
+from kvgpu.runtimes.fast.attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Config
 from support.device.attention_case import Case, cases

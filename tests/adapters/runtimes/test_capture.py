@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.memory.layout import Geometry, Place, move
-from kvadapters.gpu.runtime import Block, Captured, Runtime, Work
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.memory.layout import Geometry, Place, move
+from kvgpu.runtime import Block, Captured, Runtime, Work
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from support.device.devices import adapter
 from support.fakes import fake_cupy
 

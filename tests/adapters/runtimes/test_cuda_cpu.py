@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from kvadapters.find import load
-from kvadapters.gpu.adapters import CudaCPU
-from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes import build_folder, cpp_compiler, launch_shapes
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.adapters import CudaCPU
+from kvgpu.runtime import Block, Work
+from kvgpu.runtimes import build_folder, cpp_compiler, launch_shapes
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array, Config

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from adapters.runtimes.test_capture import SIZE, block, chain, copy, seen
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CuPy
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.runtime import Work
-from kvadapters.gpu.runtimes.capture import Recording
-from kvadapters.gpu.runtimes.nvidia import cupy, nvrtc
 from kvconform.generate import frozen_covers
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CuPy
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.runtime import Work
+from kvgpu.runtimes.capture import Recording
+from kvgpu.runtimes.nvidia import cupy, nvrtc
 from kvspec.contract import Attention, Rope, description
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -198,7 +198,7 @@ def test_an_error_that_passes_does_not_end_the_process(runtime: Any, monkeypatch
 
 
 LOSES_IT = """
-from kvadapters.gpu.runtimes.nvidia.cuda_errors import DeviceLost, lost
+from kvgpu.runtimes.nvidia.cuda_errors import DeviceLost, lost
 from kvadapters.reference import Reference
 
 class Error(RuntimeError):

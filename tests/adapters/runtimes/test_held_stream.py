@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from adapters.runtimes.test_capture import block, copy, seen
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.runtimes.nvidia import cupy, gpu_state, held_stream, nvrtc
-from kvadapters.gpu.runtimes.nvidia.held_stream import MOST_QUEUED, HeldStream
+from kvgpu.adapter import Caches
+from kvgpu.runtimes.nvidia import cupy, gpu_state, held_stream, nvrtc
+from kvgpu.runtimes.nvidia.held_stream import MOST_QUEUED, HeldStream
 from kvspec.errors import CannotRun
 from support.fakes import fake_cupy
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kvadapters.gpu.runtimes import huge_pages, opencl_devices
-from kvadapters.gpu.runtimes.huge_pages import LARGE
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.runtimes import huge_pages, opencl_devices
+from kvgpu.runtimes.huge_pages import LARGE
+from kvgpu.runtimes.opencl import OpenCLRuntime
 
 
 def asked_for(address: int) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_table, warp_wide
-from kvadapters.gpu.runtimes.fast.attention import Geometry
-from kvadapters.gpu.runtimes.nvidia import nvrtc, sass
+from kvgpu import kernels
+from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_table, warp_wide
+from kvgpu.runtimes.fast.attention import Geometry
+from kvgpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
 
 LOG = """ptxas info    : 0 bytes gmem

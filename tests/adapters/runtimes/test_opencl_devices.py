@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from kvadapters.find import load
-from kvadapters.gpu.adapters import OpenCL
-from kvadapters.gpu.runtimes import build_folder, opencl, opencl_devices
-from kvadapters.gpu.runtimes.opencl_devices import Candidate, candidates, choose
+from kvgpu.adapters import OpenCL
+from kvgpu.runtimes import build_folder, opencl, opencl_devices
+from kvgpu.runtimes.opencl_devices import Candidate, candidates, choose
 from kvspec.contract import description
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Config
@@ -154,7 +154,7 @@ def test_another_kind_is_unsupported() -> None:
 
 
 ALONE = """
-from kvadapters.gpu.adapters import OpenCL
+from kvgpu.adapters import OpenCL
 from kvspec.geometry import Array, Config
 import numpy as np
 cache = OpenCL().open("ring", Config(window=2))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.runtimes.opencl import HOSTED, HostBlock, shared
 from kvadapters.reference import Reference
+from kvgpu.runtimes.opencl import HOSTED, HostBlock, shared
 from kvspec.geometry import Array, Config
 from support.device.devices import adapter
 

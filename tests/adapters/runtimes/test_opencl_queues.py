@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.memory.layout import Geometry, Place, move
-from kvadapters.gpu.runtime import Block, Meter, Work
-from kvadapters.gpu.runtimes.opencl import HALVED, OpenCLRuntime, shared
-from kvadapters.gpu.runtimes.opencl_devices import candidates
-from kvadapters.gpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small
+from kvgpu.memory.layout import Geometry, Place, move
+from kvgpu.runtime import Block, Meter, Work
+from kvgpu.runtimes.opencl import HALVED, OpenCLRuntime, shared
+from kvgpu.runtimes.opencl_devices import candidates
+from kvgpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small
 
 RUNNING, COMPLETE = 1, 0
 

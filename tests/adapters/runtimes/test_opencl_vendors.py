@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.runtimes import build_folder, opencl_vendors
+from kvgpu.runtimes import build_folder, opencl_vendors
 
 
 class File:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.runtimes import pocl_cpu
-from kvadapters.gpu.runtimes.pocl_cpu import DEVICE_BYTES, PROCESSORS, TARGET, UNKNOWN
+from kvgpu.runtimes import pocl_cpu
+from kvgpu.runtimes.pocl_cpu import DEVICE_BYTES, PROCESSORS, TARGET, UNKNOWN
 
 NEW = (
     "processor\t: 0\nflags\t\t: fpu sse2 "

@@ -13,9 +13,9 @@ import jsonschema
 import pytest
 
 from kvconform import cli
-from kvconform.commands import profile as command
-from kvconform.profiling import cases, peers
-from kvconform.profiling.workloads import cache
+from kvprofile import cases, peers
+from kvprofile.commands import profile as command
+from kvprofile.workloads import cache
 from kvspec.errors import BadInput
 from support.slow import one_in
 

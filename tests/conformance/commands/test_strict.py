@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU
 from kvadapters.reference import Reference
 from kvconform.vectors import strict_hash
 from kvconform.vectors.strict_hash import Output
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.device.devices import adapter

@@ -12,9 +12,9 @@ import pytest
 
 from kvconform import cli
 from kvconform.commands import options
-from kvconform.mutants import kinds
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
+from kvworkshop import kinds
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown command": (("judge",), "invalid choice: 'judge'"),

@@ -18,15 +18,15 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from kvadapters.reference import Reference
+from kvconform.bugs import real
+from kvconform.bugs.catalogue import CLASSES
+from kvconform.bugs.known_bugs import common, common_in, known_bugs
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.trace_sources import covers, examples
 from kvconform.diagnosis import diagnose
 from kvconform.diagnosis.compare import alike
 from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
-from kvconform.mutants import real
-from kvconform.mutants.catalogue import CLASSES
-from kvconform.mutants.known_bugs import common, common_in, known_bugs
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.trace_sources import covers, examples
 from kvconform.runner import journal
 from kvconform.runner.record.record import kept
 from kvref.ring import Ring
@@ -281,7 +281,7 @@ def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         (ROOT / "examples" / "stale_cursor.py").read_text()
         if name == "stale_cursor"
-        else f"from kvconform.mutants import known_bugs as k\nAdapter = k.known_bugs()[{name!r}].adapter\n"
+        else f"from kvconform.bugs import known_bugs as k\nAdapter = k.known_bugs()[{name!r}].adapter\n"
     )
     clause = KNOWN[known].clauses[0]
     done = run("mine:Adapter", tmp_path, "--clause", clause, "--quick")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.mutant import Mutant
 from kvconform.diagnosis import diagnose
 from kvconform.diagnosis.neighbours import neighbours, text_of
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.mutant import Mutant
 from kvconform.runner.record.record import kept
 from kvspec import notation
 from kvspec.contract import description

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
@@ -19,7 +20,6 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import geometry
 from kvconform.generate.walks import BESIDE, LATENT, MANY, Walks, left_over
 from kvconform.judge import trial
-from kvconform.mutants.planting import having
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Pair, description

@@ -9,6 +9,9 @@ from dataclasses import replace
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import common_in
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.planting import having
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import BOUNDARIES, Size, sizes
 from kvconform.generate.registry import explorations
@@ -17,9 +20,6 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import alike, blind, inputs
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.known_bugs import common_in
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import having
 from kvref.growing import Growing
 from kvspec.contract import Description, description
 from kvspec.errors import Refused

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.planting import reference_with
 from kvconform.generate.large import BOUNDARIES, Size, sizes, too_large
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.planting import reference_with
 from kvref.attention import Answering, Seen
 from kvspec.contract import Pair, description
 from kvspec.geometry import DTYPES, Array

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import common_in
+from kvconform.bugs.mutant import Mutant
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample, snapshot
-from kvconform.mutants.known_bugs import common_in
-from kvconform.mutants.mutant import Mutant
 from kvconform.oracle.follow import ModelledTrace
 from kvspec.operations.table import caches_with
 from kvspec.trace import Trace

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.walks import FILLS, LOOKS, SCALES, SMALL, Walks, given, moves
 from kvconform.judge import trial
-from kvconform.mutants.planting import having
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.errors import Refused

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.mutant import Mutant
 from kvconform.checks import covers, examples
 from kvconform.generate import frozen_covers
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.systematic import modules
 from kvref.growing import Growing
 from kvref.snapshot import Snapshot
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
+from kvworkshop.systematic import modules
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kvconform.bugs.known_bugs import known_bugs
 from kvconform.judge import trial
-from kvconform.mutants.known_bugs import known_bugs
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvref.growing import Growing
 from kvref.page import Pages

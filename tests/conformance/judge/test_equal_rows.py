@@ -14,7 +14,6 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import alike, blind
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.correct_variants.shares_pages import PagesShared
 from kvref.page import Pages
 from kvspec.chapters.arguments import ALIKE
 from kvspec.contract import description
@@ -23,6 +22,7 @@ from kvspec.notation import from_sentence, sentence
 from kvspec.rows import MAKE
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+from kvworkshop.correct_variants.shares_pages import PagesShared
 from support.engines import sharing_pools
 from support.engines.sharing_pools import AskedFirst, ByPrefix, Remembers, pool
 from support.slow import one_in

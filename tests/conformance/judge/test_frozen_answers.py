@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
 from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.walks import SCALES, given
 from kvconform.judge import frozen_answers, trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.known_bugs import known_bugs
 from kvconform.oracle.reference import REFERENCE
 from kvref.growing import Growing
 from kvref.store import Store

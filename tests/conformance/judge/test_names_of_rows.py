@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.planting import having
 from kvconform.judge import trial
-from kvconform.mutants.planting import having
 from kvref.growing import Growing
 from kvspec.contract import Pair, Readable, description
 from kvspec.geometry import Array

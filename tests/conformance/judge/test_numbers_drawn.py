@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.real import rope
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.real import rope
 from kvspec.notation import trace
 from kvspec.session.driver import Session
 from support.running.local_adapter import LocalAdapter

@@ -13,12 +13,12 @@ from kvconform.checks import laws
 from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.laws.registry import LAWS
-from kvconform.mutants.correct_variants import MoreThanRagged
 from kvref.ragged import Ragged
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
+from kvworkshop.correct_variants import MoreThanRagged
 from support.running.local_adapter import LocalAdapter
 
 

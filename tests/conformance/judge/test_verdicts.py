@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from kvconform.checks import examples, honesty
-from kvconform.mutants import fakes as fakes_of_the_harness
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict import verdict
 from kvconform.worker.client import Worker, python_worker
@@ -22,6 +21,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Record
 from kvspec.rows import legible
 from kvspec.session.step import Inputs
+from kvworkshop import fakes as fakes_of_the_harness
 from support import fakes
 from support.running import command_line, judging
 from support.running.judging import broken, clause, verdicts
@@ -313,7 +313,7 @@ def test_an_answer_that_came_whole_counts_though_gibberish_follows() -> None:
 
 
 def test_an_example_that_is_not_read_to_its_end_shows_nothing() -> None:
-    wired: Any = judging.Wired("kvconform.mutants.correct_variants:Whole")
+    wired: Any = judging.Wired("kvworkshop.correct_variants:Whole")
     under_test = AdapterUnderTest(wired, wired.describe())
     with under_test.judging("example") as tally:
         examples.judge(under_test, index()["RING-10"].examples[0])

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.planting import having
 from kvconform.checks import laws
 from kvconform.laws.registry import LAWS
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.planting import having
 from kvref.bucket import Bucket
 from support.running.local_adapter import LocalAdapter, fails
 

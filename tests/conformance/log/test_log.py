@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs import known_bugs
 from kvconform.judge import trial
 from kvconform.log import judge, log_file
-from kvconform.mutants import known_bugs
 from kvconform.vectors import files
 from kvreports import json_file
 from kvspec import notation

@@ -11,15 +11,15 @@ from itertools import islice
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs import known_bugs
+from kvconform.bugs.catalogue import CLASSES, NOT_PLANTED
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.trace_sources import examples, explored
 from kvconform.generate.amounts import TRACES
-from kvconform.mutants import known_bugs
-from kvconform.mutants.catalogue import CLASSES, NOT_PLANTED
-from kvconform.mutants.hunt import hunt
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.trace_sources import examples, explored
 from kvspec.contract import CHAPTERS
 from kvspec.notation import sentence
 from kvspec.reading.clauses import index
+from kvworkshop.hunt import hunt
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 

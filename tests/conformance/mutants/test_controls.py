@@ -9,8 +9,14 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks import examples
-from kvconform.mutants import controls, correct_variants
-from kvconform.mutants.correct_variants import (
+from kvspec import notation
+from kvspec.contract import Pair
+from kvspec.geometry import Array, Config
+from kvspec.masks import Logical
+from kvspec.reading.clauses import index
+from kvspec.rows import legible
+from kvworkshop import controls, correct_variants
+from kvworkshop.correct_variants import (
     FromTheEnd,
     LazyWrites,
     PagedRing,
@@ -20,15 +26,9 @@ from kvconform.mutants.correct_variants import (
     linked,
     paged_ring,
 )
-from kvconform.mutants.correct_variants.lazy_writes import LateRows
-from kvconform.mutants.correct_variants.paged_ring import BACK, PAGE, WindowPages
-from kvconform.mutants.correct_variants.row_limit import StaticBounded
-from kvspec import notation
-from kvspec.contract import Pair
-from kvspec.geometry import Array, Config
-from kvspec.masks import Logical
-from kvspec.reading.clauses import index
-from kvspec.rows import legible
+from kvworkshop.correct_variants.lazy_writes import LateRows
+from kvworkshop.correct_variants.paged_ring import BACK, PAGE, WindowPages
+from kvworkshop.correct_variants.row_limit import StaticBounded
 from support.running.local_adapter import LocalAdapter
 
 EVERY = 4

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs import trace_sources
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.planting import having
+from kvconform.bugs.time_limit import Hang, time_limit
 from kvconform.checks.suite import suite
 from kvconform.judge.trial_result import TrialResult
-from kvconform.mutants import controls, correct_variants, hunt, trace_sources
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import having
-from kvconform.mutants.time_limit import Hang, time_limit
 from kvref.growing import Growing
 from kvspec.contract import Pair
 from kvspec.notation import from_sentence, sentence
 from kvspec.trace import Trace
+from kvworkshop import controls, correct_variants, hunt
 from support.running.local_adapter import LocalAdapter
 
 
@@ -153,7 +154,7 @@ class Hanging(Growing):
 
 def test_a_cache_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hunt, "SECONDS", 0.3)
-    monkeypatch.setattr("kvconform.mutants.time_limit.WAITS", 1)
+    monkeypatch.setattr("kvconform.bugs.time_limit.WAITS", 1)
     found = hunt.hunt(mutant(having(growing=Hanging), (), stop_at_first_kill=True))
     assert found.shortest is not None and found.shortest.message == "took more than 0.3 seconds"
 

@@ -10,14 +10,14 @@ from typing import Any
 import psutil
 import pytest
 
-from kvconform.mutants import hunt, hunt_tasks
-from kvconform.mutants.hunt import HuntResult, Kill
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.trace_sources import Hints, Item
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.trace_sources import Hints, Item
 from kvconform.runner.pool import opened
 from kvref.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun
+from kvworkshop import hunt, hunt_tasks
+from kvworkshop.hunt import HuntResult, Kill
 from support.running.deaths import die
 from support.slow import one_in
 
@@ -145,7 +145,7 @@ class Endlessly:
     """An adapter of such a cache."""
 
     def __new__(cls) -> Any:
-        from kvconform.mutants.planting import having
+        from kvconform.bugs.planting import having
 
         return having(growing=Endless)()
 

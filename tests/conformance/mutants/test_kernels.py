@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from kvadapters.gpu import kernels as texts
-from kvconform.mutants import hunt_tasks
-from kvconform.mutants.hunt import HuntResult, _Hunter
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.systematic import equivalents, kernel_operators, kernels
-from kvconform.mutants.systematic.kernels import Changed, Chunk
-from kvconform.mutants.trace_sources import Hints, examples
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.trace_sources import Hints, examples
 from kvconform.runner.pool import opened
+from kvgpu import kernels as texts
+from kvworkshop import hunt_tasks
+from kvworkshop.hunt import HuntResult, _Hunter
+from kvworkshop.systematic import equivalents, kernel_operators, kernels
+from kvworkshop.systematic.kernels import Changed, Chunk
 from support.slow import one_in
 
 

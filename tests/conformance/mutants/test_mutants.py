@@ -13,15 +13,15 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.mutants import controls, hunt_tasks, kinds, matrix
-from kvconform.mutants.hunt import HuntResult, Kill
-from kvconform.mutants.known_bugs import known_bugs
-from kvconform.mutants.mutant import Mutant
-from kvconform.mutants.planting import Patch
-from kvconform.mutants.systematic import equivalents
+from kvconform.bugs.known_bugs import known_bugs
+from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.planting import Patch
 from kvconform.runner.record.provenance import suite_digest
 from kvspec.geometry import Config
 from kvspec.trace import Trace
+from kvworkshop import controls, hunt_tasks, kinds, matrix
+from kvworkshop.hunt import HuntResult, Kill
+from kvworkshop.systematic import equivalents
 from support.slow import one_in
 
 ARGUED = r"^reference/casts\.narrowed: array\.astype\(np\.float64\): not rounded"

@@ -7,7 +7,7 @@ from difflib import ndiff
 
 import pytest
 
-from kvconform.mutants.systematic import operators
+from kvworkshop.systematic import operators
 
 MODULE = '''
 LIMIT = 2 + 3

@@ -12,8 +12,8 @@ import pytest
 import kvadapters.reference  # noqa: F401 - so that everything is there before
 import kvref.growing
 import kvref.masks
-from kvconform.mutants.systematic import modules, patched_modules
 from kvspec.geometry import Config
+from kvworkshop.systematic import modules, patched_modules
 
 ENTRY = "kvadapters.reference"
 

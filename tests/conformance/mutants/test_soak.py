@@ -16,17 +16,17 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.commands.soak import Progress
 from kvconform.generate.variations import VARIATIONS
-from kvconform.mutants import correct_variants, soak
-from kvconform.mutants.soak import Judged, Soak
 from kvconform.runner.pool import opened
 from kvconform.worker import memory
 from kvref.store import Store
 from kvspec import notation
 from kvspec.trace import from_json
+from kvworkshop import correct_variants, soak
+from kvworkshop.commands.soak import Progress
+from kvworkshop.soak import Judged, Soak
 
-IDLE = "kvconform.mutants.fakes:DoesNothing"
+IDLE = "kvworkshop.fakes:DoesNothing"
 
 
 def soaked(folder: Path, operations: int, *names: str, seed: int = 0, progress: Any = lambda soak: None) -> Soak:
@@ -174,7 +174,7 @@ AT_ONCE = """
 import sys
 import tomllib
 from kvconform import cli
-from kvconform.commands import soak
+from kvworkshop.commands import soak
 
 soak.EVERY = 0.0
 sys.exit(cli.main())

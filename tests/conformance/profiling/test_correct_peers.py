@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from conformance.profiling.test_measure import Broken, profiled
-from kvconform.profiling import peers
-from kvconform.profiling.case import Case
-from kvconform.profiling.model_shapes import GPT2, Model
-from kvconform.profiling.peers import correct
-from kvconform.profiling.peers.array_work import ArrayPeer
-from kvconform.profiling.peers.host_arrays import shared
-from kvconform.profiling.peers.numpy_peer import Arrays
-from kvconform.profiling.random_rows import noise
+from kvprofile import peers
+from kvprofile.case import Case
+from kvprofile.model_shapes import GPT2, Model
+from kvprofile.peers import correct
+from kvprofile.peers.array_work import ArrayPeer
+from kvprofile.peers.host_arrays import shared
+from kvprofile.peers.numpy_peer import Arrays
+from kvprofile.random_rows import noise
 from kvspec.geometry import Array
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
@@ -151,7 +151,7 @@ def test_a_gpu_has_the_peers_that_compute_on_one_and_others_where_asked() -> Non
 @pytest.mark.parametrize("seen", [None, 13])
 def test_both_forms_of_torch_are_right(folded: bool, seen: int | None) -> None:
     pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
-    from kvconform.profiling.peers.torch_peer import Tensors
+    from kvprofile.peers.torch_peer import Tensors
 
     library = Tensors(folded)
     out = library.attend(*map(library.wrap, ASKED), seen)
@@ -162,7 +162,7 @@ def test_both_forms_of_torch_are_right(folded: bool, seen: int | None) -> None:
 def backend() -> Any:
     """The class of torch's backends; what a test enables is for the process, so all are enabled behind it."""
     pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
-    from kvconform.profiling.peers.torch_peer import Backend
+    from kvprofile.peers.torch_peer import Backend
 
     yield Backend
     Backend().enable()
@@ -182,7 +182,7 @@ def test_the_backends_that_a_cpu_has_are_right(
 
 def test_a_backend_that_refuses_a_shape_is_a_form_that_takes_no_part(backend: Any) -> None:
     """cuDNN and the efficient kernels refuse all on a CPU, as on a GPU they refuse some."""
-    from kvconform.profiling.peers.torch_peer import Torch
+    from kvprofile.peers.torch_peer import Torch
 
     refused = backend("cudnn"), backend("efficient", folded=True)
     job = Torch(*refused, backend("flash", folded=True)).job(CASE, 1 << 16)
@@ -193,7 +193,7 @@ def test_a_backend_that_refuses_a_shape_is_a_form_that_takes_no_part(backend: An
 
 
 def test_the_forms_on_a_gpu_are_every_backend_folded_or_not(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kvconform.profiling.peers import torch_peer
+    from kvprofile.peers import torch_peer
 
     assert [form.form for form in torch_peer.every_form()] == ["folded", "enable_gqa"]
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
@@ -205,7 +205,7 @@ def test_the_forms_on_a_gpu_are_every_backend_folded_or_not(backend: Any, monkey
 @pytest.mark.filterwarnings("ignore")  # of torch's compiler
 def test_flex_attention_is_right_or_says_why_it_cannot_be() -> None:
     pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
-    from kvconform.profiling.peers import flex_peer
+    from kvprofile.peers import flex_peer
 
     peer = flex_peer.Flex()
     assert peer.job(Case("append", MODEL, 40), 1 << 16) is None
@@ -225,7 +225,7 @@ def test_flex_attention_is_right_or_says_why_it_cannot_be() -> None:
 @pytest.mark.parametrize(("rows", "batch"), [(1, 1), (3, 1), (1, 2)])
 def test_onnxruntime_is_right(rows: int, batch: int) -> None:
     pytest.importorskip("onnxruntime")
-    from kvconform.profiling.peers.onnxruntime_peer import GroupQueryAttention
+    from kvprofile.peers.onnxruntime_peer import GroupQueryAttention
 
     for operation in ("attention", "captured attention"):
         job = GroupQueryAttention().job(Case(operation, MODEL, 40, rows, batch), 1 << 16)
@@ -236,7 +236,7 @@ def test_onnxruntime_is_right(rows: int, batch: int) -> None:
 @pytest.mark.parametrize(("rows", "batch", "dtype"), [(1, 1, "f32"), (3, 1, "f32"), (1, 2, "bf16"), (1, 1, "f16")])
 def test_ggml_is_right(rows: int, batch: int, dtype: str) -> None:
     pytest.importorskip("llama_cpp")
-    from kvconform.profiling.peers import ggml_peer
+    from kvprofile.peers import ggml_peer
 
     peer = ggml_peer.FlashAttention()
     assert peer.job(Case("append", MODEL, 40), 1 << 16) is None
@@ -249,7 +249,7 @@ def test_ggml_is_right(rows: int, batch: int, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 def test_ggml_copies_the_newest_rows_behind_the_others(dtype: str) -> None:
     pytest.importorskip("llama_cpp")
-    from kvconform.profiling.peers.ggml import Graph, Library, aligned
+    from kvprofile.peers.ggml import Graph, Library, aligned
 
     keys, new = (aligned(noise((2, 3, n, 8), dtype, n)) for n in (5, 2))
     wanted, graph = np.concatenate((keys[:, :, :3], new), 2), Graph(Library())

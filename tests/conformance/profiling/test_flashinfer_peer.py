@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvconform.profiling import peers
-from kvconform.profiling.case import Case
-from kvconform.profiling.model_shapes import Model
-from kvconform.profiling.peers import correct
-from kvconform.profiling.peers.gpu import flashinfer_peer, paged
-from kvconform.profiling.peers.gpu.flashinfer_peer import FlashInfer
-from kvconform.profiling.peers.host_arrays import shared
+from kvprofile import peers
+from kvprofile.case import Case
+from kvprofile.model_shapes import Model
+from kvprofile.peers import correct
+from kvprofile.peers.gpu import flashinfer_peer, paged
+from kvprofile.peers.gpu.flashinfer_peer import FlashInfer
+from kvprofile.peers.host_arrays import shared
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 14

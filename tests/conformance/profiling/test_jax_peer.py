@@ -11,13 +11,13 @@ import pytest
 
 pytest.importorskip("jax", reason="jax is not installed; `nox -s peers` installs it")
 
-from kvconform.profiling import peers
-from kvconform.profiling.case import Case
-from kvconform.profiling.model_shapes import Model
-from kvconform.profiling.peers import correct
-from kvconform.profiling.peers.gpu import jax_peer
-from kvconform.profiling.peers.gpu.jax_peer import Arrays, Jax
-from kvconform.profiling.peers.host_arrays import Rows, shared
+from kvprofile import peers
+from kvprofile.case import Case
+from kvprofile.model_shapes import Model
+from kvprofile.peers import correct
+from kvprofile.peers.gpu import jax_peer
+from kvprofile.peers.gpu.jax_peer import Arrays, Jax
+from kvprofile.peers.host_arrays import Rows, shared
 from kvspec.geometry import Array
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")

@@ -11,7 +11,7 @@ import pytest
 FRESH_PAGES = """
 import resource
 import numpy as np
-from kvconform.profiling.kept_memory import kept
+from kvprofile.kept_memory import kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvconform.profiling import budget as budget_module
-from kvconform.profiling import measure, profile_run
-from kvconform.profiling.budget import Budget, budget
-from kvconform.profiling.case import Case
-from kvconform.profiling.measure import Pace, Party
-from kvconform.profiling.model_shapes import GPT2
-from kvconform.profiling.operation import ALWAYS, Job
-from kvconform.profiling.peers import Found, host_arrays
-from kvconform.profiling.peers.numpy_peer import Arrays, Numpy
-from kvconform.profiling.quartiles import ratios, scaled, spread
-from kvconform.profiling.random_rows import noise, turns
-from kvconform.profiling.subject import Subject
-from kvconform.profiling.workloads import OPERATIONS
+from kvprofile import budget as budget_module
+from kvprofile import measure, profile_run
+from kvprofile.budget import Budget, budget
+from kvprofile.case import Case
+from kvprofile.measure import Pace, Party
+from kvprofile.model_shapes import GPT2
+from kvprofile.operation import ALWAYS, Job
+from kvprofile.peers import Found, host_arrays
+from kvprofile.peers.numpy_peer import Arrays, Numpy
+from kvprofile.quartiles import ratios, scaled, spread
+from kvprofile.random_rows import noise, turns
+from kvprofile.subject import Subject
+from kvprofile.workloads import OPERATIONS
 from kvspec.contract import description, timing
 from kvspec.contract.timing import Streams
 from kvspec.records.profile import Spread

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.profiling.case import Case
-from kvconform.profiling.model_shapes import Model
-from kvconform.profiling.peers import bucket, page
-from kvconform.profiling.peers import rope as turned
-from kvconform.profiling.peers.array_work import WORK
-from kvconform.profiling.peers.host_arrays import Rows, shared
-from kvconform.profiling.peers.numpy_peer import Arrays, Numpy
-from kvconform.profiling.random_rows import noise
-from kvconform.profiling.subject import Subject
-from kvconform.profiling.workloads import OPERATIONS
-from kvconform.profiling.workloads.attention import queries
-from kvconform.profiling.workloads.bucket import STEPS
+from kvprofile.case import Case
+from kvprofile.model_shapes import Model
+from kvprofile.peers import bucket, page
+from kvprofile.peers import rope as turned
+from kvprofile.peers.array_work import WORK
+from kvprofile.peers.host_arrays import Rows, shared
+from kvprofile.peers.numpy_peer import Arrays, Numpy
+from kvprofile.random_rows import noise
+from kvprofile.subject import Subject
+from kvprofile.workloads import OPERATIONS
+from kvprofile.workloads.attention import queries
+from kvprofile.workloads.bucket import STEPS
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 

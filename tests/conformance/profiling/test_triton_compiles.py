@@ -26,9 +26,9 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
-from kvconform.profiling.model_shapes import GEMMA, LLAMA_8B, MODELS, PHI, Model
-from kvconform.profiling.peers.gpu import paged, triton_kernels
-from kvconform.profiling.peers.gpu.triton_peer import Kernels
+from kvprofile.model_shapes import GEMMA, LLAMA_8B, MODELS, PHI, Model
+from kvprofile.peers.gpu import paged, triton_kernels
+from kvprofile.peers.gpu.triton_peer import Kernels
 
 SHARED = 227 << 10
 """Bytes of shared memory that a program may have."""

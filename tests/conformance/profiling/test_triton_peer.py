@@ -19,13 +19,13 @@ pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` inst
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("Triton is not interpreted in this process; `nox -s peers` has one", allow_module_level=True)
 
-from kvconform.profiling.case import Case
-from kvconform.profiling.model_shapes import Model
-from kvconform.profiling.peers import correct
-from kvconform.profiling.peers.gpu import paged, triton_peer
-from kvconform.profiling.peers.gpu.triton_peer import Kernels, Triton
-from kvconform.profiling.peers.host_arrays import Rows, shared
-from kvconform.profiling.random_rows import noise
+from kvprofile.case import Case
+from kvprofile.model_shapes import Model
+from kvprofile.peers import correct
+from kvprofile.peers.gpu import paged, triton_peer
+from kvprofile.peers.gpu.triton_peer import Kernels, Triton
+from kvprofile.peers.host_arrays import Rows, shared
+from kvprofile.random_rows import noise
 
 TINY = Model("tiny", 4, 2, 8, 3, None, "")
 ODD = Model("odd", 6, 2, 96, 3, None, "")

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.adapters import CudaCPUFast
 from kvadapters.reference import Reference
-from kvconform.profiling import cases
-from kvconform.profiling.case import Case
-from kvconform.profiling.measure import Party, metered
-from kvconform.profiling.model_shapes import GPT2, MODELS, Model
-from kvconform.profiling.operation import Job
-from kvconform.profiling.subject import Subject
-from kvconform.profiling.workloads import OPERATIONS, attention, page
+from kvgpu.adapters import CudaCPUFast
+from kvprofile import cases
+from kvprofile.case import Case
+from kvprofile.measure import Party, metered
+from kvprofile.model_shapes import GPT2, MODELS, Model
+from kvprofile.operation import Job
+from kvprofile.subject import Subject
+from kvprofile.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.table import OF_KIND
 from kvspec.tables import table
@@ -25,7 +25,7 @@ from kvspec.traffic import QUERY
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 13
-TABLES = table("kvconform.profiling.workloads", "measured")
+TABLES = table("kvprofile.workloads", "measured")
 MEASURED: dict[str, list[str]] = TABLES["measured"]
 UNMEASURED: dict[str, str] = {op: why for why, operations in TABLES["unmeasured"].items() for op in operations}
 CONTEXT = {"grow": 256}

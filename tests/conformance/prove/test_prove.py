@@ -12,22 +12,22 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform import cli
-from kvconform.commands import prove as prove_command
 from kvconform.generate import covers
 from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import REFERENCE
-from kvconform.prove import identifiers
-from kvconform.prove import proof as prove
-from kvconform.prove.configurations import plans
-from kvconform.prove.proof import Proof
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
 from kvspec.contract import Claim
 from kvspec.trace import Trace
+from kvworkshop.commands import prove as prove_command
+from kvworkshop.prove import identifiers
+from kvworkshop.prove import proof as prove
+from kvworkshop.prove.configurations import plans
+from kvworkshop.prove.proof import Proof
 from support.running.command_line import kvconform
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
@@ -280,7 +280,7 @@ def test_an_adapter_is_told_what_buffers_in_turns_do_to_the_claim(capsys: pytest
 
 
 def test_an_adapter_of_level_visible_is_tested_and_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["prove", "kvconform.mutants.correct_variants:Whole", "--window", "1", "--k", "0"]) == 0
+    assert cli.main(["prove", "kvworkshop.correct_variants:Whole", "--window", "1", "--k", "0"]) == 0
     assert "Nothing follows for longer traces" in capsys.readouterr().out
 
 
@@ -310,7 +310,7 @@ def test_a_bug_in_what_is_claimed_is_found_without_what_is_not() -> None:
 
 
 def test_a_counterexample_is_printed_and_is_the_status(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["prove", "kvconform.mutants.fakes:DoesNothing", "--window", "1"]) == 1
+    assert cli.main(["prove", "kvworkshop.fakes:DoesNothing", "--window", "1"]) == 1
     shown = capsys.readouterr().out
     assert "A shortest counterexample, 1 operations, of ring window=1 step=256" in shown
     assert "offset: expected 1, found 0" in shown

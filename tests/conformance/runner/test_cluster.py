@@ -20,11 +20,11 @@ import pytest
 
 from conformance.runner.test_pool import LIMIT, does, sleeps, until_asked
 from kvconform import cli
-from kvconform.commands.soak import Progress
 from kvconform.runner.pool import opened
 from kvconform.runner.run import Run
 from kvconform.worker.tasks import ProcessDied, completed
 from kvspec.errors import BadInput
+from kvworkshop.commands.soak import Progress
 from support.running.waiting import heeding_interrupts, soon
 from support.slow import one_in
 

@@ -37,7 +37,7 @@ def _record(folder: Path, name: str, processes: int) -> dict[str, Any]:
     return {name: said for name, said in found.items() if name not in OWN}
 
 
-@pytest.mark.parametrize("name", one_in(2, ["reference", "kvconform.mutants.fakes:ClaimsEverything"]))
+@pytest.mark.parametrize("name", one_in(2, ["reference", "kvworkshop.fakes:ClaimsEverything"]))
 def test_a_record_tells_the_same_however_many_processes_judge(name: str, tmp_path: Path) -> None:
     assert _record(tmp_path, name, 3) == _record(tmp_path, name, 1)
     one, three = (ElementTree.parse(tmp_path / n / "junit.xml").iter("testcase") for n in "13")

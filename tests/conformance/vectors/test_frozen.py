@@ -13,9 +13,9 @@ import jsonschema
 import numpy as np
 import pytest
 
+from kvconform.bugs import known_bugs
+from kvconform.bugs.mutant import Mutant
 from kvconform.generate import frozen_covers
-from kvconform.mutants import known_bugs
-from kvconform.mutants.mutant import Mutant
 from kvconform.vectors import arrays, export, files
 from kvconform.vectors.vector import Vector, read
 from kvspec import notation

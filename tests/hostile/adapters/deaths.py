@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.geometry import Array, Config
+from kvworkshop.fakes import Fake
 
 FOREVER = 600.0
 

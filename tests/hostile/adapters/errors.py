@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvspec.contract import Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Array
+from kvworkshop.fakes import Fake
 
 
 class RaisesInLengths(Fake):

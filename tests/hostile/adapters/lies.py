@@ -7,10 +7,10 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
+from kvworkshop.fakes import Fake
 
 
 class Agreeable(np.ndarray):

@@ -10,9 +10,9 @@ import numpy as np
 
 from hostile.attacks import designs
 from kvadapters.reference import Reference
-from kvconform.mutants import correct_variants
 from kvspec.contract import CHAPTERS, Pair
 from kvspec.geometry import Config
+from kvworkshop import correct_variants
 from support.engines import dialect_engines
 
 KINDS_BESIDE = {

@@ -16,9 +16,9 @@ import numpy as np
 from hostile.attacks.grammar import Attack
 from hostile.attacks.judging import Noting
 from hostile.attacks.triggers import OF_BATCHES
+from kvconform.bugs.time_limit import Hang, time_limit
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.judge import trial
-from kvconform.mutants.time_limit import Hang, time_limit
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput

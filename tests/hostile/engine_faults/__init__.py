@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from kvconform.mutants.planting import retold
+from kvconform.bugs.planting import retold
 from serving_engine import blocks as memory
 from serving_engine import engine, model, prefix_cache, scheduler, speculation, tables
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from hostile.engine_faults import FAULTS, Change, Fault
-from kvconform.mutants.catalogue import SEEN
+from kvconform.bugs.catalogue import SEEN
 from kvspec.errors import BadInput
 from serving_engine.prefix_cache import PrefixCache
 from support import serving

@@ -10,8 +10,8 @@ import pytest
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from kvconform.profiling.workloads import OPERATIONS
 from kvconform.runner.record import output
+from kvprofile.workloads import OPERATIONS
 from kvreports import page as pages
 from kvreports import units
 from kvreports.profile import bars, figures, roofline

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvadapters.gpu.caches.attention import Pages, Positions
-from kvadapters.gpu.memory.device_arrays import placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtime import Runtime
+from kvgpu.caches.attention import Pages, Positions
+from kvgpu.memory.device_arrays import placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtime import Runtime
 from kvspec.geometry import DTYPES, Array
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.captured.batch import Batch
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.growing_batch import GrowingBatch
-from kvadapters.gpu.captured.page_batch import PageBatch
-from kvadapters.gpu.captured.window_batch import WindowBatch
-from kvadapters.gpu.memory.device_arrays import fetched
+from kvgpu.adapter import Caches
+from kvgpu.captured.batch import Batch
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.growing_batch import GrowingBatch
+from kvgpu.captured.page_batch import PageBatch
+from kvgpu.captured.window_batch import WindowBatch
+from kvgpu.memory.device_arrays import fetched
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.geometry import DTYPES, Array, Config
 

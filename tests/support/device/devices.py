@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.adapters import CudaCPU, OpenCL
-from kvadapters.gpu.runtime import Block
-from kvadapters.gpu.runtimes import launch_shapes
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
+from kvgpu.adapter import Caches
+from kvgpu.adapters import CudaCPU, OpenCL
+from kvgpu.runtime import Block
+from kvgpu.runtimes import launch_shapes
+from kvgpu.runtimes.opencl import OpenCLRuntime
 
 RUNTIMES = ("opencl", "cuda-cpu")
 ON = RUNTIMES[0]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.gpu.caches import attention
-from kvadapters.gpu.caches.attention import Pages, Positions, Runs
-from kvadapters.gpu.caches.queries import asked
-from kvadapters.gpu.memory.buffers import Workspace
-from kvadapters.gpu.memory.device_arrays import DeviceRows
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtime import Block, Runtime
+from kvgpu.caches import attention
+from kvgpu.caches.attention import Pages, Positions, Runs
+from kvgpu.caches.queries import asked
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.device_arrays import DeviceRows
+from kvgpu.memory.layout import Place
+from kvgpu.runtime import Block, Runtime
 from kvref.arithmetic.strict_attention import attend
 from kvref.attention import Seen
 from kvspec.geometry import DTYPES, Array, Config

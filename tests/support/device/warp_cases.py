@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvadapters.gpu.caches.attention import Pages, Runs
-from kvadapters.gpu.memory.device_arrays import fetched, placed
-from kvadapters.gpu.memory.layout import Place
-from kvadapters.gpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
-from kvadapters.gpu.runtimes.fast.attention import Call, Geometry
-from kvadapters.gpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
-from kvadapters.gpu.runtimes.fast.warp_attention import WarpDevice
+from kvgpu.caches.attention import Pages, Runs
+from kvgpu.memory.device_arrays import fetched, placed
+from kvgpu.memory.layout import Place
+from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast.attention import Call, Geometry
+from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
+from kvgpu.runtimes.fast.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
 from kvspec.geometry import Array
 from support.device.attention_case import Case, pages, positions

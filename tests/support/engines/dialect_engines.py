@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kvadapters.update import UpdateAdapter, UpdateCache, from_update
-from kvconform.mutants.correct_variants.shares_pages import PagesShared
 from kvref.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
+from kvworkshop.correct_variants.shares_pages import PagesShared
 from support.engines.sharing_pools import ByKeys, pool
 from support.engines.update_engines import BELOW, TooWide, WindowCache, adapter
 from support.fakes import claims as fake_claims

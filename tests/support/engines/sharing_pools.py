@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvconform.mutants.correct_variants.shares_pages import PagesShared, SharesPages
 from kvref.page import Numbered, Pages
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
+from kvworkshop.correct_variants.shares_pages import PagesShared, SharesPages
 
 
 def pool(pages: type[Pages], declares: bool = False, level: str = "visible") -> Any:

@@ -1,6 +1,6 @@
 """Fake adapters on top of the reference: each answers wrongly, as its docstring says.
 
-Used as `support.fakes.adapters:NoopRewind`. The eight that guard the harness are in `kvconform.mutants.fakes`;
+Used as `support.fakes.adapters:NoopRewind`. The eight that guard the harness are in `kvworkshop.fakes`;
 those that declare what others do not in `declarations.py`, those that do not answer in `endings.py`; the fakes of
 the worker, without the reference, in `lies.py`.
 """
@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvconform.mutants.fakes import Fake, one_row
 from kvref.growing import Growing
 from kvspec.contract import Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Config
+from kvworkshop.fakes import Fake, one_row
 
 
 class WrongShape(Fake):

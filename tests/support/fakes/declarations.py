@@ -1,7 +1,7 @@
 """Fake adapters that declare something: what is so and unlike the reference, or what is not so.
 
 Used as `support.fakes.declarations:OnlyF32`. Correct caches that are stored otherwise are in
-`kvconform.mutants.correct_variants`.
+`kvworkshop.correct_variants`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvconform.mutants.correct_variants import Whole, WholeRing
-from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
+from kvworkshop.correct_variants import Whole, WholeRing
+from kvworkshop.fakes import Fake
 from support.fakes.adapters import AcceptsAnyRewind
 
 CLIPS = {"clause": "GROW-7", "reason": "rewinds are clipped", "model": "missing-refusal/GrowingClamps"}

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvconform.mutants.fakes import Fake
 from kvref.growing import Growing
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
+from kvworkshop.fakes import Fake
 
 FOREVER = 600.0
 

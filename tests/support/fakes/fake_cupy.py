@@ -20,11 +20,11 @@ from unittest import mock
 
 import numpy as np
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast.cuda_fast import FastCuPyRuntime
-from kvadapters.gpu.runtimes.nvidia import nvrtc
-from kvadapters.gpu.runtimes.nvidia.cupy import CuPyRuntime
+from kvgpu import kernels
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.fast.cuda_fast import FastCuPyRuntime
+from kvgpu.runtimes.nvidia import nvrtc
+from kvgpu.runtimes.nvidia.cupy import CuPyRuntime
 
 Work = Callable[[], None]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvconform.mutants.planting import having
+from kvconform.bugs.planting import having
 from kvref import masks
 from kvref.bounded import Bounded
 from kvref.growing import Growing

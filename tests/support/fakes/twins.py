@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvadapters.reference import Reference
-from kvconform.mutants.known_bugs import known_bugs
+from kvconform.bugs.known_bugs import known_bugs
 from kvspec.geometry import Config
 
 Where = Callable[..., bool]

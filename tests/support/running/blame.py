@@ -19,7 +19,6 @@ from kvconform.checks.suite import selected
 from kvconform.checks.task import judge as judge_check
 from kvconform.commands.run import OF_QUICK, SMALLEST
 from kvconform.diagnosis.diagnose import diagnose
-from kvconform.mutants.kinds import KINDS as MUTANTS
 from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict.tally import Tally
@@ -32,6 +31,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.mutants import Matrix
 from kvspec.records.run import BROKEN, KnownBug, Record
 from kvspec.trace import looked_at
+from kvworkshop.kinds import KINDS as MUTANTS
 from support.fakes import fresh_bugs
 from support.running.local_adapter import LocalAdapter
 

@@ -15,8 +15,6 @@ from kvconform.checks import covers, dialects, examples, honesty, laws, moved_ex
 from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import caches
 from kvconform.laws.registry import LAWS
-from kvconform.mutants import correct_variants
-from kvconform.mutants import fakes as mutants_fakes
 from kvconform.runner.record.record import record
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.known import KnownDeviation, applying, reasons
@@ -28,6 +26,8 @@ from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, ClauseRecord, Record
 from kvspec.registry import CACHES
 from kvspec.wire import messages
+from kvworkshop import correct_variants
+from kvworkshop import fakes as mutants_fakes
 from support import fakes
 from support.fakes import adapters as fake_adapters
 from support.fakes import declarations as fake_declarations

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from kvadapters.gpu import kernels
-from kvadapters.gpu.runtimes import cpp_compiler, opencl_devices
+from kvgpu import kernels
+from kvgpu.runtimes import cpp_compiler, opencl_devices
 from kvspec.errors import CannotRun
 from tools.sanitizers import findings, probes, steps, warps
 from tools.sanitizers.findings import Report

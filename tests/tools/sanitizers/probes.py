@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvadapters.gpu.runtime import Block
+from kvgpu.runtime import Block
 from kvspec.geometry import Array
 
 SUM = """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.captured import batch_step
-from kvadapters.gpu.captured.batch_step import CapturedBatchStep
-from kvadapters.gpu.captured.pool_batch import PoolBatch
-from kvadapters.gpu.runtimes import cpp_compiler
-from kvadapters.gpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
+from kvgpu.adapter import Caches
+from kvgpu.captured import batch_step
+from kvgpu.captured.batch_step import CapturedBatchStep
+from kvgpu.captured.pool_batch import PoolBatch
+from kvgpu.runtimes import cpp_compiler
+from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvspec.contract import Rope
 from support.device.captured_batches import HEADS, KINDS, Kind, compared, stepped
 from tools.sanitizers.findings import DIFFERENCE, Report, refused

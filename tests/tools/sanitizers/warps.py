@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kvadapters.gpu.runtimes import cpp_compiler
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.fast import warp_kernels, warp_prefill
+from kvgpu.runtimes import cpp_compiler
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.fast import warp_kernels, warp_prefill
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused

@@ -13,15 +13,15 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from kvadapters.gpu.adapter import Caches
-from kvadapters.gpu.memory.layout import Geometry, Place, move
-from kvadapters.gpu.runtime import Block, Work
-from kvadapters.gpu.runtimes import launch_shapes
-from kvadapters.gpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvadapters.gpu.runtimes.opencl import OpenCLRuntime
 from kvconform.generate import fit_to_adapter, frozen_covers
 from kvconform.judge import trial
 from kvconform.judge.storage import Difference
+from kvgpu.adapter import Caches
+from kvgpu.memory.layout import Geometry, Place, move
+from kvgpu.runtime import Block, Work
+from kvgpu.runtimes import launch_shapes
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.contract import Description, description
 from kvspec.geometry import Array
 from kvspec.reading.clauses import index

@@ -38,7 +38,7 @@ def demand_claimed(entries: Iterable[KnownDeviation], adapter: Description) -> N
 
 def _planted(name: str) -> Any:
     """The reference with a planted bug."""
-    from kvconform.mutants.known_bugs import known_bugs  # reads all of them, which few runs need
+    from kvconform.bugs.known_bugs import known_bugs  # reads all of them, which few runs need
 
     bugs = known_bugs()
     if name not in bugs:
@@ -61,7 +61,7 @@ def _class(entry: KnownDeviation, name: str) -> Any:
         raise BadInput(f"model {name}: {e}") from None
     if over.__module__.startswith("kvref.list_model"):
         return made
-    from kvconform.mutants.planting import reference_with
+    from kvconform.bugs.planting import reference_with
 
     return reference_with(made)()
 

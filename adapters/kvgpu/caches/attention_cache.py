@@ -1,0 +1,63 @@
+"""Attention on growing caches and rings: they append the rows, then attend to them where they lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvgpu.caches import rope, scored
+from kvgpu.caches.attention import TILE, Positions, Runs, prepare
+from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.cache_rows import Slots, fitting, rows_in
+from kvspec.contract import Attention
+from kvspec.geometry import Array, Config
+from kvspec.refusals import common as refusals
+
+
+class Attending:
+    """Mixin of growing caches and rings: they know where their rows lie in position order."""
+
+    space: Workspace
+    config: Config
+    store: Slots
+    offset: int
+    misfit: str
+    """The clause that rows of another geometry break."""
+
+    def held_after(self, n: int) -> int:
+        """How many rows are held after an append of n rows."""
+        raise NotImplementedError
+
+    def slots_after(self, n: int) -> int:
+        """Slots of the buffer after an append of n rows."""
+        raise NotImplementedError
+
+    def in_order(self) -> Runs:
+        """Where the held rows lie, oldest first. There must be at least one."""
+        raise NotImplementedError
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Append rows."""
+        raise NotImplementedError
+
+    def attend(
+        self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
+    ) -> Any:
+        """Append n rows, and have n queries `[B, heads, n, k_dim]` attend: the output `[B, heads, n, v_dim]`. Two
+        launches more than an append; queries, rows and a mask's arrays are uploaded from the host."""
+        if nothing(queries, keys):
+            self.append(keys, values)
+            return empty(self.config, queries, out)
+        if not fitting(self.config, keys, values):
+            raise refusals.rows(self.misfit, self.config, keys, values)
+        n = rows_in(keys)
+        held = self.held_after(n)
+        demand(self.config, Fit((self.config.batch,), n, held), queries, how, out)
+        rope.demand(how.rope, self.config.k_dim)
+        asking = asked(how.through, self.config.window)
+        # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
+        ready = prepare(self.space, self.config, queries, asking, how.splits, self.slots_after(n) + TILE, out)
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, self.offset)
+        ready = scored.by(self.space, how, ready, held)
+        self.append(keys, values)
+        return ready.answer(self.in_order(), Positions(self.offset - held, self.offset))

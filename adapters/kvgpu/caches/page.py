@@ -1,0 +1,226 @@
+"""Paged caches on a device: the host has the block tables, and the device a copy that the kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from kvgpu.caches import mem, rope, scored
+from kvgpu.caches.attention import Pages as Lying
+from kvgpu.caches.attention import Positions, prepare
+from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
+from kvgpu.memory.page_pool import ENTRY, Pool
+from kvspec.contract import Attention, Pair
+from kvspec.geometry import Config
+from kvspec.refusals import common as refusals
+from kvspec.refusals import page as refusals_page
+
+
+class Table:
+    """The block table of a sequence, and its length. `there` is the table on the device, with room for every page
+    of the pool; only the entries of `pages` are read."""
+
+    def __init__(self, space: Workspace, pages: Sequence[int], length: int, room: int) -> None:
+        self.pages, self.length = list(pages), length
+        self.there = space.runtime.allocate(room * ENTRY.itemsize)
+        if self.pages:
+            space.runtime.upload(np.array(self.pages, ENTRY), self.there)
+
+
+class Pages:
+    """A pool and its sequences. The host decides everything; the device is only told where to copy."""
+
+    kind = "page"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        wrong = config.page_size is None or config.pages is None or config.batch != 1
+        if wrong or not acceptable(config) or (config.debug or 1) > 1:
+            raise refusals_page.config("PAGE-1", config)
+        self.config, self.space, self.pool = config, space, Pool(space, config)
+        self.numbered: list[Table | None] = []
+
+    def _open(self, pages: Sequence[int], length: int) -> int:
+        """Give a table the lowest number that is not in use."""
+        made = Table(self.space, pages, length, self.pool.total)
+        number = next((i for i, table in enumerate(self.numbered) if table is None), len(self.numbered))
+        self.numbered[number : number + 1] = [made]
+        return number
+
+    def _demand(self, sequence: int) -> Table:
+        table = self.numbered[sequence] if 0 <= sequence < len(self.numbered) else None
+        if table is None:
+            raise refusals_page.sequence("PAGE-4", sequence)
+        return table
+
+    def admit(self) -> int:
+        """A new sequence of no rows."""
+        return self._open((), 0)
+
+    def fork(self, sequence: int, n: int) -> int:
+        """A new sequence with the first pages of another; its table is uploaded, and no row moves."""
+        table = self._demand(sequence)
+        if n < 0 or n > table.length:
+            raise refusals_page.fork("PAGE-16", n, sequence, table.length)
+        pages = table.pages[: self.pool.pages_for(n)]
+        number = self._open(pages, n)
+        self.pool.share(pages)
+        return number
+
+    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
+        """Write rows `[1, kv_heads, n, dim]` to the pages of a sequence: one launch, after one for each copied
+        page and one for each run of new pages in the table."""
+        if rows_in(keys) == 0:
+            return
+        table, n = self._demand(sequence), rows_in(keys)
+        new, copied = self._demand_room(table, keys, values)
+        source = self.space.staged(self.pool.geometry, keys, values)
+        self._extend(table, new, copied)
+        self.pool.scatter(source, table.there, table.length)
+        table.length += n
+
+    def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
+        """Count the pages that new rows need, and tell whether the last page has to be copied before."""
+        if not fitting(self.config, keys, values):
+            raise refusals.rows("PAGE-8", self.config, keys, values)
+        n, free = rows_in(keys), len(self.pool.free)
+        new = self.pool.pages_for(table.length + n) - len(table.pages)
+        partly = table.length < len(table.pages) * self.pool.size
+        copied = partly and self.pool.tables[table.pages[-1]] > 1
+        if new > free:
+            raise refusals_page.full("PAGE-13", n, new, free)
+        if copied and new == free:
+            raise refusals_page.no_copy("PAGE-21", n, new, free)
+        return new, copied
+
+    def _extend(self, table: Table, new: int, copied: bool) -> None:
+        """Give a table more pages; a shared last page is copied first."""
+        taken = self.pool.take(new + copied)
+        if copied:
+            shared = table.pages.pop()
+            self.pool.copy(shared, taken[0], table.length - len(table.pages) * self.pool.size)
+            self.pool.give([shared])
+        self.pool.number(table.there, len(table.pages), taken)
+        table.pages += taken
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """Make a sequence shorter; nothing is launched, unless pages are poisoned."""
+        table = self._demand(sequence)
+        if to < 0 or to > table.length:
+            raise refusals_page.truncate("PAGE-24", to, sequence, table.length)
+        self._shorten(table, to)
+
+    def _shorten(self, table: Table, to: int) -> None:
+        kept = self.pool.pages_for(to)
+        gone, table.pages[kept:], table.length = table.pages[kept:], [], to
+        self.pool.give(gone)
+
+    def drop(self, sequence: int) -> None:
+        """Drop a sequence, and free the memory of its table."""
+        table = self._demand(sequence)
+        self._shorten(table, 0)
+        table.there.release()
+        self.numbered[sequence] = None
+        while self.numbered and self.numbered[-1] is None:
+            del self.numbered[-1]
+
+    def sequences(self) -> list[int]:
+        """The length of each sequence, -1 at numbers that are not in use."""
+        return [-1 if table is None else table.length for table in self.numbered]
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Download the rows of a sequence, `[kv_heads, n, dim]`."""
+        table = self._demand(sequence)
+        return self.pool.gathered(table.there, table.length)
+
+    def table(self, sequence: int) -> list[int]:
+        """The pages of a sequence, in order."""
+        return self._demand(sequence).pages.copy()
+
+    def references(self) -> list[int]:
+        """The number of tables that have each page of the pool."""
+        return [self.pool.tables[page] for page in range(self.pool.total)]
+
+    def free_pages(self) -> int:
+        """Count the pages that no sequence has."""
+        return len(self.pool.free)
+
+    def gather(self, table: Sequence[int], n: int) -> Pair:
+        """Upload this table, and download n rows through it: one launch. Raises TypeError if an entry or n is no
+        whole number."""
+        table, n = list(map(index, table)), index(n)
+        self._demand_rows(table, n)
+        if n == 0:
+            return self.pool.nothing()
+        needed = np.array(table[: self.pool.pages_for(n)], ENTRY)
+        block = self.space.scratch("table", needed.nbytes)
+        self.space.runtime.upload(needed, block)
+        return self.pool.gathered(block, n)
+
+    def _demand_rows(self, table: Sequence[int], n: int) -> None:
+        """Refuse rows in this order: a negative number or more than the table has slots, entries that name no page,
+        rows that no sequence has.
+        """
+        size, needed = self.pool.size, self.pool.pages_for(n)
+        if n < 0 or n > len(table) * size:
+            raise refusals_page.short("PAGE-30", n, len(table), size)
+        for entry, page in enumerate(table[:needed]):
+            if page < 0 or page >= self.pool.total:
+                raise refusals_page.entry("PAGE-31", entry, page, self.pool.total)
+        live = self._live()
+        for entry, page in enumerate(table[:needed]):
+            rows, there = min(size, n - entry * size), live.get(page, 0)
+            if rows > there:
+                raise refusals_page.dead("PAGE-32", page, rows, there)
+
+    def _live(self) -> dict[int, int]:
+        """The rows that sequences have in each page in use."""
+        found: dict[int, int] = {}
+        for table in self.numbered:
+            for entry, page in enumerate([] if table is None else table.pages):
+                assert table is not None
+                rows = min(self.pool.size, table.length - entry * self.pool.size)
+                found[page] = max(rows, found.get(page, rows))
+        return found
+
+    def peek(self, page: int) -> Pair:
+        """Download all slots of a page."""
+        if page < 0 or page >= self.pool.total:
+            raise refusals_page.peek("PAGE-35", page, self.pool.total)
+        if self.config.debug is None:
+            raise refusals_page.no_debug("PAGE-36")
+        return self.pool.peek(page)
+
+    def plan(self, n: int) -> mem.Plan:
+        """The bytes held, which no append changes."""
+        return self.held(), self.held()
+
+    def held(self) -> int:
+        """Bytes of all pages; tables do not count."""
+        return self.pool.rows.nbytes
+
+    def attend(
+        self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
+    ) -> Any:
+        """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend through its table: two
+        launches more than an append."""
+        if nothing(queries, keys):
+            return empty(self.config, queries, out)
+        sequence = of or 0
+        table, n = self._demand(sequence), rows_in(keys)
+        self._demand_room(table, keys, values)
+        end = table.length + n
+        demand(self.config, Fit((1,), n, end), queries, how, out)
+        rope.demand(how.rope, self.config.k_dim)
+        ready = prepare(self.space, self.config, queries, asked(how.through), how.splits, end, out)
+        ready, keys, values = rope.at_positions(
+            self.space, self.config, how.rope, ready, keys, values, table.length
+        )
+        ready = scored.by(self.space, how, ready, end)
+        self.append(keys, values, sequence)
+        lying = Lying(self.pool.rows.place, self.config.kv_heads * self.pool.size, table.there)
+        return ready.answer(lying, Positions(0, end))

@@ -1,0 +1,256 @@
+"""The ragged cache on a device: one block for all sequences; the host knows how long each is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvgpu.memory.buffers import Rows, Workspace
+from kvgpu.memory.cache_rows import acceptable, fitting
+from kvgpu.memory.device_arrays import DeviceRows
+from kvgpu.memory.layout import Geometry, Place, Span, move, replace
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.refusals import common as refusals
+from kvspec.refusals import ragged as refusals_ragged
+
+
+class Run(NamedTuple):
+    """Some rows of one sequence that lie side by side, from slot `first` of a place on."""
+
+    place: Place
+    first: int
+    rows: int
+
+
+class Ragged:
+    """Sequence s has its rows in group s of the block, `lengths[s]` of them, in the slots from `starts_[s]` on. A
+    block has as many slots as the steps that hold the longest sequence; there is none before the first feed."""
+
+    kind = "ragged"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        if not acceptable(config):
+            raise refusals.config("RAGGED-1", self.kind, config)
+        self.config, self.space = config, space
+        self.one = Geometry.of(config.changed(batch=1))
+        self.rows: Rows | None = None
+        self._now([0] * config.batch)
+
+    def _now(self, lengths: Sequence[int]) -> None:
+        """Set the lengths; the block that was fed last no longer counts as the newest."""
+        self.lengths = list(lengths)
+        self.starts_ = self._starts(self.lengths)
+        self.fed: tuple[list[range], int] | None = None
+
+    def _starts(self, lengths: Sequence[int]) -> list[int]:
+        longest = max(lengths)
+        return [longest - n if self.config.padding == "left" else 0 for n in lengths]
+
+    def _group(self, place: Place, group: int) -> Place:
+        """The slots of one sequence, in a place that holds several."""
+        before = group * self.config.kv_heads * place.slots
+        keys_at = place.keys_at + before * self.one.k_bytes
+        return replace(place, keys_at=keys_at, values_at=place.values_at + before * self.one.v_bytes)
+
+    def _runs(self, sequence: int, drop: int = 0) -> list[Run]:
+        """The rows of a sequence, without the newest `drop`."""
+        if self.rows is None:
+            return []
+        rows = self.lengths[sequence] - drop
+        return [Run(self._group(self.rows.place, sequence), self.starts_[sequence], rows)]
+
+    def _rebuild(self, sequences: Sequence[Sequence[Run]]) -> None:
+        """A new block of these sequences; one launch for each run."""
+        lengths = [sum(run.rows for run in runs) for runs in sequences]
+        made, starts = self._allocated(len(lengths), max(lengths)), self._starts(lengths)
+        for group, runs in enumerate(sequences):
+            at = starts[group]
+            for run in runs:
+                self._move(run, self._group(made.place, group), at)
+                at += run.rows
+        if self.rows is not None:
+            self.rows.release()
+        self.rows = made
+        self._now(lengths)
+
+    def _allocated(self, groups: int, width: int) -> Rows:
+        slots = -(-width // self.config.step) * self.config.step
+        return Rows(self.space.runtime, Geometry.of(self.config.changed(batch=groups)), slots)
+
+    def _move(self, run: Run, to: Place, at: int) -> None:
+        source = Span(run.place, run.first, 0, run.rows)
+        move(self.space.runtime, self.one, run.rows, source, Span(to, at, 0, run.rows))
+
+    def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
+        """Append the columns of a block that sequences own; in place, if no row has to move for padding."""
+        columns = self._demand_block(keys, values, lengths)
+        owned = self._owned(lengths, columns)
+        if any(lengths):
+            block = self.space.staged(Geometry.of(self._batch()), keys, values)
+            new = [[Run(self._group(block, s), each.start, len(each))] for s, each in enumerate(owned)]
+            self._append(new, [n + len(each) for n, each in zip(self.lengths, owned, strict=True)])
+        self.fed = owned, columns
+
+    def _batch(self) -> Config:
+        """The geometry of all sequences that there are."""
+        return self.config.changed(batch=len(self.lengths))
+
+    def _demand_block(self, keys: Any, values: Any, lengths: Sequence[int]) -> int:
+        """Count the columns of a block. Refuses a block that does not fit, and lengths that it does not have."""
+        if not fitting(self._batch(), keys, values):
+            raise refusals.rows("RAGGED-10", self._batch(), keys, values)
+        columns = int(keys.shape[2])
+        if len(lengths) != len(self.lengths) or min(lengths) < 0 or max(lengths) > columns:
+            raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
+        return columns
+
+    def _owned(self, lengths: Sequence[int], columns: int) -> list[range]:
+        """The columns of a block that each sequence owns."""
+        left = self.config.padding == "left"
+        return [range(columns - n, columns) if left else range(n) for n in lengths]
+
+    def _append(self, new: Sequence[Sequence[Run]], lengths: list[int]) -> None:
+        fits = self.rows is not None and max(lengths) <= self.rows.slots
+        if not fits or self._starts(lengths) != self.starts_:
+            self._rebuild([[*self._runs(s), *runs] for s, runs in enumerate(new)])
+            return
+        assert self.rows is not None
+        for s, runs in enumerate(new):
+            for run in runs:
+                self._move(run, self._group(self.rows.place, s), self.starts_[s] + self.lengths[s])
+        self._now(lengths)
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Drop the newest rows of each sequence; rows move only where their padding changes."""
+        right = len(counts) == len(self.lengths)
+        if not right or any(c < 0 or c > n for c, n in zip(counts, self.lengths, strict=True)):
+            raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)
+        lengths = [n - count for n, count in zip(self.lengths, counts, strict=True)]
+        if self._starts(lengths) == self.starts_:
+            self._now(lengths)
+        else:
+            self._rebuild([self._runs(s, drop=count) for s, count in enumerate(counts)])
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these sequences, in this order."""
+        if not order or min(order) < 0 or max(order) >= len(self.lengths):
+            raise refusals_ragged.order("RAGGED-19", list(order), len(self.lengths))
+        self._rebuild([self._runs(s) for s in order])
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Make a new block whose sequences come from these places."""
+        if len(order) != len(self.lengths):
+            raise refusals_ragged.beams("RAGGED-19", list(order), len(self.lengths))
+        self.filter(order)
+
+    def repeat(self, times: int) -> None:
+        """Repeat each sequence this many times."""
+        if times < 1:
+            raise refusals_ragged.times("RAGGED-19", times)
+        self._rebuild([self._runs(s) for s in range(len(self.lengths)) for _ in range(times)])
+
+    def extend(self, other: Any) -> None:
+        """Copy another cache's sequences behind the present ones."""
+        if other.kind != self.kind or not self._alike(other):
+            raise refusals_ragged.other("RAGGED-23", "extend", "a ragged cache", other.config)
+        mine = [self._runs(s) for s in range(len(self.lengths))]
+        self._rebuild([*mine, *(other._runs(s) for s in range(len(other.lengths)))])
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Become the rows of growing caches, each a sequence."""
+        for other in others:
+            self._demand_alone("join", "growing caches", other)
+        self._rebuild([self._of(other) for other in others])
+
+    def _of(self, cache: Any) -> list[Run]:
+        """The rows of a growing cache."""
+        rows = cache.store.rows
+        return [] if rows is None else [Run(rows.place, 0, cache.offset)]
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """Put the rows of a sequence into a growing cache, by way of scratch space where they lie side by side."""
+        if sequence < 0 or sequence >= len(self.lengths):
+            raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
+        self._demand_alone("extract", "a growing cache", into)
+        made = type(into)(into.config, into.space)
+        for run in self._runs(sequence):
+            there = self.space.other(self.one, run.rows)
+            self._move(run, there, 0)
+            made.append(*self._placed(there))
+        into.free()
+        into.store, into.offset, into.written = made.store, made.offset, made.written
+
+    def _placed(self, rows: Place) -> list[DeviceRows]:
+        config, runtime = self.config.changed(batch=1), self.space.runtime
+        places = (rows.keys, rows.keys_at), (rows.values, rows.values_at)
+        return [
+            DeviceRows(runtime, block, config.shape(kind, rows.slots), DTYPES[config.dtype], at)
+            for kind, (block, at) in zip("kv", places, strict=True)
+        ]
+
+    def _demand_alone(self, what: str, wanted: str, other: Any) -> None:
+        """Refuse all but growing caches of one sequence that have this geometry and are in no round."""
+        fits = other.kind == "growing" and other.config.batch == 1 and self._alike(other)
+        if not fits or other.in_round:
+            raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
+
+    def _alike(self, other: Any) -> bool:
+        """Tell whether rows of the other cache are like those of this one."""
+        a, b = self.config, other.config
+        return (a.kv_heads, a.k_dim, a.v_dim, a.dtype) == (b.kv_heads, b.k_dim, b.v_dim, b.dtype)
+
+    def sequences(self) -> list[int]:
+        """The length of each sequence."""
+        return self.lengths.copy()
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Download the rows of a sequence, `[kv_heads, n, dim]`."""
+        return Pair(
+            *(self._lines(kind, sequence, 1, self.starts_[sequence], self.lengths[sequence])[0] for kind in "kv")
+        )
+
+    def history(self) -> Pair:
+        """Download the block, `[sequences, kv_heads, width, dim]`."""
+        return Pair(*(self._lines(kind, 0, len(self.lengths), 0, max(self.lengths)) for kind in "kv"))
+
+    def _lines(self, kind: str, first: int, groups: int, start: int, n: int) -> Array:
+        """Download n slots of some groups, from slot `start` on."""
+        dtype, shape = DTYPES[self.config.dtype], self.config.changed(batch=groups).shape(kind, n)
+        if self.rows is None or n == 0:
+            return np.empty(shape, dtype)
+        if self.space.checks:
+            self.rows.check_guards()
+        place, size = self._group(self.rows.place, first), shape[3] * dtype.itemsize
+        block, at = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
+        lines = self.space.runtime.download(
+            block, at + start * size, n * size, shape[0] * shape[1], place.slots * size
+        )
+        rows: Array = lines.view(dtype).reshape(shape)
+        return rows
+
+    def starts(self) -> list[int]:
+        """The column of each sequence's first row."""
+        return self.starts_.copy()
+
+    def positions(self) -> Array | None:
+        """The position of each row of the last block, -1 for padding; None where none was fed since."""
+        if self.fed is None:
+            return None
+        owned, columns = self.fed
+        found = np.full((len(owned), columns), -1)
+        for s, mine in enumerate(owned):
+            found[s, mine.start : mine.stop] = np.arange(self.lengths[s] - len(mine), self.lengths[s])
+        return found
+
+    def mask(self) -> Array:
+        """Show to each query of the last block the columns of its sequence up to its own."""
+        positions = self.positions()
+        assert positions is not None
+        found = np.zeros((*positions.shape, max(self.lengths)), bool)
+        for s, q in zip(*np.nonzero(positions >= 0), strict=True):
+            start = self.starts_[s]
+            found[s, q, start : start + positions[s, q] + 1] = True
+        return found[:, None]

@@ -1,0 +1,82 @@
+"""The shared part of the growing cache and the ring: their rows on the device, reads and writes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvgpu.memory.buffers import Rows, Workspace
+from kvgpu.memory.layout import Geometry, Place, Span, move
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, SIZES, Array, Config
+from kvspec.refusals import common as refusals
+
+
+def acceptable(config: Config) -> bool:
+    """Tell whether every given size is 1 or more, and the dtype known."""
+    sizes = (getattr(config, name) for name in SIZES)
+    return config.dtype in DTYPES and min(n for n in sizes if n is not None) >= 1
+
+
+def rows_in(keys: Array) -> int:
+    """Count the given rows; -1 if the count is unclear."""
+    return int(keys.shape[2]) if keys.ndim == 4 else -1
+
+
+def fitting(config: Config, keys: Array, values: Array) -> bool:
+    """Tell whether rows have this geometry, with as many keys as values."""
+    n, dtype = rows_in(keys), DTYPES[config.dtype]
+    return all(a.shape == config.shape(kind, n) and a.dtype == dtype for kind, a in (("k", keys), ("v", values)))
+
+
+class Slots:
+    """The device side of a cache: its rows, once it has any, and its scratch space."""
+
+    def __init__(self, space: Workspace, config: Config) -> None:
+        self.space, self.config, self.geometry = space, config, Geometry.of(config)
+        self.rows: Rows | None = None
+
+    @property
+    def slots(self) -> int:
+        """Count the allocated slots."""
+        return 0 if self.rows is None else self.rows.slots
+
+    def allocated(self, slots: int) -> Rows:
+        """Allocate rows of this cache's geometry, not yet its own."""
+        return Rows(self.space.runtime, self.geometry, slots)
+
+    def move(self, n: int, source: Span, target: Span) -> None:
+        """Copy n rows on the device."""
+        move(self.space.runtime, self.geometry, n, source, target)
+
+    def adopt(self, rows: Rows | None) -> None:
+        """Make these the cache's rows, and release the former ones."""
+        if self.rows is not None and self.rows is not rows:
+            self.rows.release()
+        self.rows = rows
+
+    def staged(self, clause: str, keys: Array, values: Array) -> Place:
+        """Bring the given rows to the device. Raises Refused unless they have the cache's geometry, as many keys as
+        values."""
+        if not fitting(self.config, keys, values):
+            raise refusals.rows(clause, self.config, keys, values)
+        return self.space.staged(self.geometry, keys, values)
+
+    def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:
+        """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,
+        from its `turn`th slot on. The arrays are the caller's.
+        """
+        if self.rows is None or n == 0:
+            return Pair(*(np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
+        if self.space.checks:
+            self.rows.check_guards()
+        source = Span(self.rows.place, first, turn, wrap or n)
+        span = self.space.straightened(self.geometry, n, source)
+        return Pair(self._lines("k", n, span), self._lines("v", n, span))
+
+    def _lines(self, kind: str, n: int, span: Span) -> Array:
+        """Give contiguous rows, one line of bytes for each head."""
+        place, size = span.place, self.geometry.k_bytes if kind == "k" else self.geometry.v_bytes
+        block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
+        at = begin + (span.first + span.turn) * size
+        lines = self.space.runtime.download(block, at, n * size, self.geometry.heads, place.slots * size)
+        return lines.view(DTYPES[self.config.dtype]).reshape(self.config.shape(kind, n))

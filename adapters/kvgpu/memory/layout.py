@@ -1,0 +1,114 @@
+"""The layout of rows in device memory, and the one function that moves them: `move`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from kvgpu.runtime import Block, Runtime, Work
+from kvspec.geometry import DTYPES, Config
+
+ALIGNMENT = 16
+"""Bytes of the largest word; keys and values begin at multiples of it in every block."""
+
+
+def aligned(nbytes: int) -> int:
+    """Round up to a multiple of the alignment."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The constants of a move: heads over the whole batch, bytes of a key row and of a value row."""
+
+    heads: int
+    k_bytes: int
+    v_bytes: int
+
+    @classmethod
+    def of(cls, config: Config) -> Geometry:
+        """Give the geometry of a cache's rows."""
+        size = DTYPES[config.dtype].itemsize
+        return cls(config.batch * config.kv_heads, config.k_dim * size, config.v_dim * size)
+
+    @cached_property
+    def word(self) -> int:
+        """Give the bytes of the largest word that divides every row."""
+        return next(w for w in (16, 4, 2, 1) if self.k_bytes % w == self.v_bytes % w == 0)
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Give the bytes of one position: its key and value rows over all heads."""
+        return self.heads * (self.k_bytes + self.v_bytes)
+
+    def packed(self, rows: int) -> tuple[int, int]:
+        """Give, for rows packed into one block, the byte at which values begin, and the total bytes."""
+        values = aligned(self.heads * rows * self.k_bytes)
+        return values, values + self.heads * rows * self.v_bytes
+
+
+class Place(NamedTuple):
+    """Slots on the device: keys of head h, slot s begin at byte `keys_at + (h * slots + s) * k_bytes` of `keys`."""
+
+    keys: Block
+    values: Block
+    keys_at: int
+    values_at: int
+    slots: int
+
+    @classmethod
+    def packed(cls, block: Block, geometry: Geometry, rows: int) -> Place:
+        """Give the place of keys, then values, at the beginning of one block."""
+        return cls(block, block, 0, geometry.packed(rows)[0], rows)
+
+    def span(self, first: int = 0, turn: int = 0, wrap: int | None = None) -> Span:
+        """Give the `wrap` slots from `first` on (all up to the end), read from the `turn`th of them on."""
+        return Span(self, first, turn, self.slots - first if wrap is None else wrap)
+
+
+def replace(place: Place, keys_at: int, values_at: int) -> Place:
+    """Give as many slots of the same blocks, which begin at these bytes."""
+    return Place(place.keys, place.values, keys_at, values_at, place.slots)
+
+
+class Span(NamedTuple):
+    """Slots used as a ring: row t is in slot `first + (turn + t) mod wrap`, where `turn < wrap`."""
+
+    place: Place
+    first: int
+    turn: int
+    wrap: int
+
+    def straight(self, rows: int) -> bool:
+        """Tell whether this many rows are contiguous."""
+        return self.turn + rows <= self.wrap
+
+    def holds(self, rows: int) -> bool:
+        """Tell whether it is within its place and has room for this many rows."""
+        inside = self.first >= 0 and self.first + self.wrap <= self.place.slots
+        return inside and 0 <= self.turn < self.wrap and rows <= self.wrap
+
+    def arguments(self, geometry: Geometry) -> tuple[int, ...]:
+        """Give the kernel's arguments: where keys and values begin in their blocks, in words; slots."""
+        keys = self.place.keys_at + self.first * geometry.k_bytes
+        values = self.place.values_at + self.first * geometry.v_bytes
+        word = geometry.word
+        return keys // word, values // word, self.place.slots
+
+
+def move(runtime: Runtime, geometry: Geometry, rows: int, source: Span, target: Span) -> None:
+    """Copy rows on the device, keys and values in one launch, to the beginning of a target that has no turn. Source
+    and target must not overlap."""
+    if rows == 0:
+        return
+    fit = source.holds(rows) and target.holds(rows) and target.turn == 0
+    assert fit, f"{rows} rows from {source} to {target}"
+    word = geometry.word
+    widths = geometry.k_bytes // word, geometry.v_bytes // word
+    work = Work(max(widths), rows, geometry.heads, 2)
+    blocks = source.place.keys, source.place.values, target.place.keys, target.place.values
+    sizes = work.parts, work.heads, rows, *widths
+    ends = (*source.arguments(geometry), source.turn, source.wrap, *target.arguments(geometry))
+    runtime.launch(f"move{word}", work, *blocks, *sizes, *ends)
+    runtime.meter.device_to_device += rows * geometry.row_bytes

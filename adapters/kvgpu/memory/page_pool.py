@@ -1,0 +1,139 @@
+"""The pool of a paged cache on a device: pages in one block, the list of free ones, reads and writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import groupby
+
+import numpy as np
+
+from kvgpu.memory.buffers import LINE, Rows, Workspace
+from kvgpu.memory.layout import Geometry, Place, move, replace
+from kvgpu.runtime import Block, Work
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+
+ENTRY = np.dtype(np.int32)
+"""An entry of a block table on the device."""
+
+
+class Pool:
+    """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind the pool's first row. As all rows, these
+    are poisoned until written. Only the host knows which pages are free, and how many tables have each of the
+    others."""
+
+    def __init__(self, space: Workspace, config: Config) -> None:
+        assert config.pages is not None and config.page_size is not None
+        self.space, self.config, self.size = space, config, config.page_size
+        self.geometry = Geometry.of(config)
+        self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
+        self.total, self.free = config.pages, list(range(config.pages))
+        self.tables: Counter[int] = Counter()
+        if config.debug:
+            self._poison(0, config.pages)
+
+    def pages_for(self, rows: int) -> int:
+        """Count the pages for this many rows."""
+        return (rows + self.size - 1) // self.size
+
+    def take(self, count: int) -> list[int]:
+        """Take the lowest free pages, each for one table; the caller has checked that enough are free."""
+        taken = [heappop(self.free) for _ in range(count)]
+        self.tables.update(taken)
+        return taken
+
+    def share(self, table: Iterable[int]) -> None:
+        """Add a table to these pages."""
+        self.tables.update(table)
+
+    def give(self, table: Iterable[int]) -> None:
+        """Remove a table from these pages; pages without a table become free, and are poisoned if asked for."""
+        freed = list[int]()
+        for page in table:
+            self.tables[page] -= 1
+            if not self.tables[page]:
+                freed.append(page)
+                heappush(self.free, page)
+        if self.config.debug:
+            for first, count in runs(sorted(freed)):
+                self._poison(first, count)
+
+    def _poison(self, first: int, count: int) -> None:
+        """Set every bit of these adjacent pages; one launch."""
+        page = self.config.kv_heads * self.size
+        keys, values = page * count * self.geometry.k_bytes, page * count * self.geometry.v_bytes
+        place = self.page(first)
+        work = Work(LINE, -(-(keys + values) // LINE))
+        self.space.runtime.launch("poison", work, place.keys, LINE, place.keys_at, keys, place.values_at, values)
+
+    def page(self, page: int) -> Place:
+        """Give the slots of one page."""
+        whole, rows = self.rows.place, page * self.config.kv_heads * self.size
+        keys_at = whole.keys_at + rows * self.geometry.k_bytes
+        return replace(whole, keys_at=keys_at, values_at=whole.values_at + rows * self.geometry.v_bytes)
+
+    def copy(self, page: int, to: int, rows: int) -> None:
+        """Copy the first rows of one page to another; one launch."""
+        move(self.space.runtime, self.geometry, rows, self.page(page).span(), self.page(to).span())
+
+    def number(self, table: Block, first: int, pages: Sequence[int]) -> None:
+        """Write entries of a block table on the device, from `first` on; one launch for each run of pages."""
+        for page, count in runs(pages):
+            self.space.runtime.launch("number", Work(1, count), table, first, count, page)
+            first += count
+
+    def scatter(self, rows: Place, table: Block, first: int) -> None:
+        """Copy packed rows to the pages of a table, from position `first` on; one launch."""
+        self._through(rows, table, first, gather=False)
+
+    def gathered(self, table: Block, n: int) -> Pair:
+        """Download the first n rows of a table, `[kv_heads, n, dim]`; one launch."""
+        if self.space.checks:
+            self.rows.check_guards()
+        if n == 0:
+            return self.nothing()
+        rows = self.space.outgoing(self.geometry, n)
+        self._through(rows, table, 0, gather=True)
+        return self._fetched(rows)
+
+    def nothing(self) -> Pair:
+        """Make empty rows."""
+        return Pair(*(np.empty(self.config.shape(kind, 0)[1:], DTYPES[self.config.dtype]) for kind in "kv"))
+
+    def _through(self, rows: Place, table: Block, first: int, gather: bool) -> None:
+        geometry, pages, heads = self.geometry, self.rows.place, self.config.kv_heads
+        word = geometry.word
+        widths = geometry.k_bytes // word, geometry.v_bytes // word
+        blocks = rows.keys, rows.values, pages.keys, pages.values, table
+        starts = (at // word for at in (rows.keys_at, rows.values_at, pages.keys_at, pages.values_at))
+        numbers = int(gather), heads, rows.slots, first, *widths, *starts, self.size
+        self.space.runtime.launch(f"page{word}", Work(max(widths), rows.slots, heads, 2), *blocks, *numbers)
+        self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes
+
+    def peek(self, page: int) -> Pair:
+        """Download a page's raw content, `[kv_heads, page_size, dim]`."""
+        if self.space.checks:
+            self.rows.check_guards()
+        return self._fetched(self.page(page))
+
+    def _fetched(self, rows: Place) -> Pair:
+        """Download all slots of a place with adjacent heads."""
+        return Pair(
+            self._whole("k", rows.keys, rows.keys_at, rows.slots),
+            self._whole("v", rows.values, rows.values_at, rows.slots),
+        )
+
+    def _whole(self, kind: str, block: Block, at: int, slots: int) -> Array:
+        dtype, shape = DTYPES[self.config.dtype], self.config.shape(kind, slots)[1:]
+        found = self.space.runtime.download(block, at, int(np.prod(shape)) * dtype.itemsize)
+        rows: Array = found.view(dtype).reshape(shape)
+        return rows
+
+
+def runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Give the pages as runs of successive numbers: the first of each run, and its length."""
+    for _, run in groupby(enumerate(pages), lambda each: each[1] - each[0]):
+        numbers = [page for _, page in run]
+        yield numbers[0], len(numbers)

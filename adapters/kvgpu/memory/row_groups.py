@@ -1,0 +1,123 @@
+"""Rows of many groups in one device block; each group has its own length on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvgpu.memory.buffers import Rows, Workspace
+from kvgpu.memory.layout import Geometry, Place, replace
+from kvgpu.runtime import Block, Work
+from kvspec.contract import Pair
+from kvspec.geometry import DTYPES, Array, Config
+
+LENGTH = 8
+"""Bytes of a length on the device."""
+
+MOST_PARTS = 65535
+"""Groups that CUDA allows along the third axis; striding reaches the heads beyond."""
+
+
+class Layers:
+    """Keys and values `[groups, kv_heads, max_len, dim]`, and a length for each group; all are zeros at first.
+
+    A group is a layer of a store, or one sequence in one layer of a batch. The owner also keeps the lengths on the
+    host and checks for room there; `place` reads them from the device, so that captured work stays valid.
+    """
+
+    def __init__(self, space: Workspace, config: Config, groups: int) -> None:
+        assert config.max_len is not None
+        self.space, self.config, self.groups = space, config, groups
+        self.geometry = self.geometry_of(groups)
+        self.rows = Rows(space.runtime, self.geometry, config.max_len)
+        self.lengths = space.runtime.allocate(groups * LENGTH)
+        self.set_lengths([0] * groups)
+        self.clear()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Give its allocated blocks."""
+        return self.rows.block, self.lengths
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of its rows, without guards and lengths."""
+        return self.rows.nbytes
+
+    def geometry_of(self, groups: int) -> Geometry:
+        """Give the geometry of rows for some groups."""
+        return Geometry.of(self.config.changed(batch=groups))
+
+    def release(self) -> None:
+        """Release the memory."""
+        for block in self.blocks:
+            block.release()
+
+    def clear(self) -> None:
+        """Make every row zeros."""
+        self.rows.clear()
+
+    def bound(self, first: int, count: int, high: int, low: int = 0, add: int = 0) -> None:
+        """Add to the lengths of some groups, and keep them in low..high; one launch."""
+        self.space.runtime.launch("bound", Work(1, count), self.lengths, first, count, add, low, high)
+
+    def place(self, source: Place, first: int, groups: int) -> None:
+        """Write the rows `[groups, kv_heads, n, dim]` behind the lengths of the groups from `first` on, and advance
+        these by n: in one launch if n is 1, in two otherwise."""
+        self.put(source, first, groups, advance=source.slots == 1)
+        if source.slots != 1:
+            self.bound(first, groups, high=self.rows.slots, add=source.slots)
+
+    def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
+        """Write rows as `place` does; lengths move only with `advance`, which takes a single row. One launch."""
+        n, heads, to = source.slots, self.config.kv_heads, self.begin(first)
+        word, k_bytes, v_bytes = self.geometry.word, self.geometry.k_bytes, self.geometry.v_bytes
+        shape = Work(max(k_bytes, v_bytes) // word, n, groups, min(2 * heads, MOST_PARTS))
+        blocks = source.keys, source.values, to.keys, to.values, self.lengths
+        sizes = first, groups, heads, n, k_bytes // word, v_bytes // word
+        where = (at // word for at in (source.keys_at, source.values_at, to.keys_at, to.values_at))
+        alone = shape._replace(rows=1, parts=1)
+        self.space.runtime.launch(
+            f"place{word}", alone if advance else shape, *blocks, *sizes, *where, to.slots, int(advance)
+        )
+        self.space.runtime.meter.device_to_device += groups * n * self.config.row_bytes
+
+    def begin(self, group: int) -> Place:
+        """Give the places of a group and all behind it."""
+        whole, lines = self.rows.place, group * self.config.kv_heads * self.rows.slots
+        keys_at = whole.keys_at + lines * self.geometry.k_bytes
+        return replace(whole, keys_at=keys_at, values_at=whole.values_at + lines * self.geometry.v_bytes)
+
+    def set_lengths(self, lengths: Sequence[int]) -> None:
+        """Upload all lengths."""
+        self.space.runtime.upload(np.array(lengths, np.int64), self.lengths)
+
+    def read(self, first: int, groups: int, n: int) -> Pair:
+        """Download as `fetched` does, and check the guard bands if asked for."""
+        if self.space.checks:
+            self.rows.check_guards()
+        return self.fetched(first, groups, n)
+
+    def fetched(self, first: int, groups: int, n: int) -> Pair:
+        """Download the first n rows of some groups, `[groups, kv_heads, n, dim]`, and nothing else."""
+        return Pair(self._lines("k", first, groups, n), self._lines("v", first, groups, n))
+
+    def _lines(self, kind: str, first: int, groups: int, n: int) -> Array:
+        """Give one line of bytes for each head."""
+        place, dtype = self.begin(first), DTYPES[self.config.dtype]
+        shape = self.config.changed(batch=groups).shape(kind, n)
+        if n == 0:
+            return np.empty(shape, dtype)
+        block, at = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
+        size = shape[3] * dtype.itemsize
+        lines = self.space.runtime.download(block, at, n * size, shape[0] * shape[1], place.slots * size)
+        rows: Array = lines.view(dtype).reshape(shape)
+        return rows
+
+    def key(self, group: int, head: int, slot: int) -> Array:
+        """Download one key row, `[k_dim]`."""
+        place, size = self.begin(group), self.geometry.k_bytes
+        at = place.keys_at + (head * place.slots + slot) * size
+        row: Array = self.space.runtime.download(place.keys, at, size).view(DTYPES[self.config.dtype])[0]
+        return row

@@ -1,0 +1,56 @@
+"""The runtimes of `cupy-fast` and `cuda-cpu-fast`: the CUDA text, attention on tensor cores where it applies."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
+from kvgpu.runtimes.fast import warp_kernels
+from kvgpu.runtimes.fast.attention import Geometry
+from kvgpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
+from kvgpu.runtimes.fast.warp_attention import TILE
+from kvgpu.runtimes.nvidia.cupy import CuPyRuntime
+
+BLOCKS_AT_ONCE = 2
+"""Blocks that a multiprocessor has room for."""
+
+MOST_POSITIONS = 1 << 30
+"""The kernel counts positions in 32 bits."""
+
+
+class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
+    """As `CuPyRuntime`; strict launches go to the tensor cores where rows are of a geometry for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        device = self._cuda.getDeviceProperties(self._cuda.getDevice())
+        self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
+        self._strict = StrictLaunches(self, geometry, partial(warp_kernels.made, self))
+
+
+class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
+    """The same on the CPU, where tensor cores, matrices in shared memory and asynchronous copies are emulated."""
+
+    workers, beside = 8, 3
+    """The kernel for many queries takes more than three, so that the short blocks of the suite judge it."""
+
+    def __init__(self, sanitizer: str = "") -> None:
+        super().__init__(sanitizer=sanitizer, device="gpu")
+        choose = partial(geometry, beside=self.beside)
+        self._strict = StrictLaunches(self, choose, partial(warp_kernels.made, self))
+
+
+def geometry(lie: str, dtype: str, asked: Asked, beside: int | None = None) -> Geometry | None:
+    """Choose the geometry; None where rows are for the strict kernel. For `beside` see `warp_kernels.chosen`."""
+    lies = "rows" if lie == "pages" and asked.slots % TILE else lie
+    one = Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lies, 1)
+    most = asked.most(lie) or asked.given
+    if not warp_kernels.taken(one) or most > MOST_POSITIONS:
+        return None
+    return warp_kernels.chosen(one, asked.each, beside)
+
+
+@cache
+def shared() -> FastCuPyRuntime:
+    """Give the process's only runtime."""
+    return FastCuPyRuntime()

@@ -1,0 +1,45 @@
+"""The kernels for tensor cores: which of them attends for a geometry."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from kvgpu.runtimes.fast import warp_attention, warp_prefill, warp_wide
+from kvgpu.runtimes.fast.attention import Geometry
+from kvgpu.runtimes.fast.warp_attention import WarpAttention, WarpDevice
+from kvgpu.runtimes.fast.warp_prefill import WarpPrefill
+from kvgpu.runtimes.fast.warp_wide import WarpWide
+
+MADE: dict[ModuleType, type[WarpAttention]] = {
+    warp_attention: WarpAttention,
+    warp_prefill: WarpPrefill,
+    warp_wide: WarpWide,
+}
+"""The class of each kernel, by the module that has it and writes its text."""
+
+
+def taken(geometry: Geometry) -> bool:
+    """Tell whether one of them takes rows of this geometry."""
+    return warp_attention.taken(geometry) or warp_wide.taken(geometry)
+
+
+def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
+    """Give the geometry for `count` queries: that of the kernel for many if there are more than `beside`, which is
+    by default as many as fill the columns of the kernel for few. Wide and f32 rows have no kernel for many."""
+    most = warp_attention.together(geometry)
+    many = warp_attention.taken(geometry) and geometry.dtype != "f32"
+    if many and count > (most if beside is None else beside):
+        return geometry._replace(queries=warp_prefill.QUERIES)
+    return geometry._replace(queries=most if count > 1 else 1)
+
+
+def module(geometry: Geometry) -> ModuleType:
+    """Give the module of the kernel that a geometry is for: with `source`, `shared` and `in_flight`."""
+    if geometry.queries == warp_prefill.QUERIES:
+        return warp_prefill
+    return warp_attention if warp_attention.taken(geometry) else warp_wide
+
+
+def made(runtime: WarpDevice, geometry: Geometry) -> WarpAttention:
+    """Compile the kernel that a geometry is for."""
+    return MADE[module(geometry)](runtime, geometry)

@@ -1,0 +1,20 @@
+"""Bugs of snapshots: what they hold, where they may go, how they are cut and joined; planted in the reference."""
+
+from __future__ import annotations
+
+from kvconform.bugs.planting import planted
+from kvref.ring import Ring
+from kvref.snapshot import Snapshot
+
+
+@planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal")
+class ForksWhatIsGone(Ring):
+    """A snapshot of a wrapped ring can be restored to any position."""
+
+    def restore(self, saved: Snapshot | None, to: int) -> None:
+        if saved is None or saved.gone or not 0 <= to < saved.stop or saved.stop <= self.window:
+            super().restore(saved, to)
+            return
+        super().restore(saved, saved.stop)
+        self.index = (self.index - (saved.stop - to)) % self.buffered
+        self.offset = to
