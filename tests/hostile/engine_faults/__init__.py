@@ -57,13 +57,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault. `source` is an entry of the catalogue of real bugs, a report, or empty."""
+    """One fault. `source` is an entry of the catalogue of real bugs, a report, or empty; `clauses` are those of
+    SERVE that its trigger belongs to, so that a failure is rightly blamed on each of them."""
 
     id: str
     says: str
     trigger: str
     source: str
     changes: tuple[Change, ...]
+    clauses: tuple[str, ...] = ()
 
     @property
     def sort(self) -> str:
@@ -86,7 +88,14 @@ class Fault:
 
 def _fault(id_: str, row: dict[str, Any]) -> Fault:
     rows = [{name: row[name] for name in ("of", "was", "now")}, *row.get("also", ())]
-    return Fault(id_, row["says"], row["trigger"], row["source"], tuple(Change(**change) for change in rows))
+    return Fault(
+        id_,
+        row["says"],
+        row["trigger"],
+        row["source"],
+        tuple(Change(**change) for change in rows),
+        tuple(row["clause"]),
+    )
 
 
 def _read() -> Iterator[Fault]:

@@ -1,0 +1,37 @@
+"""Judges the example engine by requests, as `kvconform run --engine` does, while a fault is planted in it."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from adapters.probe import engines
+from hostile.engine_faults import Fault
+from kvadapters.probe import Precision, Probe
+from kvconform.serving.run import Run
+from support.engines import serving
+
+REQUESTS = 500
+LAYERS = "window 6,full,window 6"
+"""A group of two layers and a group of one; a window reaches over two blocks of four rows."""
+
+
+@cache
+def written() -> tuple[Probe, Path]:
+    """Write the probe that the engine loads."""
+    probe, folder = engines.small("qwen3", LAYERS), Path(tempfile.mkdtemp())
+    probe.write(folder)
+    return probe, folder
+
+
+def judged(fault: Fault, requests: int = REQUESTS, seed: int = 0) -> Run:
+    """Ask the engine with a fault until one failure is found, or so many requests were asked."""
+    probe, folder = written()
+    rows = "int8" if fault.sort == "rows" else "f32"
+    with fault.planted():
+        run = Run(
+            probe, serving.driver(folder, rows=rows), Precision(rows="q8_0" if rows == "int8" else None), seed
+        )
+        run.go(requests, 1)
+    return run
