@@ -20,8 +20,11 @@ ENGINES = (
     *("mlx", "transformers", "onnx", "onnx_scatter", "onnxruntime"),
     *("litgpt", "executorch", "torchtune", "flax", "llama"),
 )
-ADAPTERS = ("gpu/adapter", "gpu/adapters", "update", *(f"engines/{name}" for name in ENGINES))
-SAYS_WHAT_IT_CLAIMS = {f"adapters/kvadapters/{name}.py" for name in ADAPTERS}
+ADAPTERS = (
+    *("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update"),
+    *(f"kvadapters/engines/{name}" for name in ENGINES),
+)
+SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""
 
 MIXES_CHAPTERS = {
