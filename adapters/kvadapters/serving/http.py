@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,7 +34,9 @@ class Server(Driver):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadInput(f"{address!r} is no address of a server, such as http://127.0.0.1:8000/v1")
         self.parts, self.model, self.probe = parts, model, probe
-        self.ids = {word: i for i, word in enumerate(probe.layout.words())}
+        self.words = list(probe.layout.words())
+        self.ids = {word: i for i, word in enumerate(self.words)}
+        self.in_words = False
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
         self.print = ""
@@ -45,7 +48,7 @@ class Server(Driver):
         connection = self._connected()
         body = {
             "model": self.model,
-            "prompt": list(request.tokens),
+            "prompt": " ".join(self.words[t] for t in request.tokens) if self.in_words else list(request.tokens),
             "max_tokens": request.new,
             "temperature": 0.0,
             **self.logprobs[0],
@@ -127,11 +130,11 @@ class Server(Driver):
     def _first_taken(self) -> Answer:
         """Give the answer to the first form of a request that is taken."""
         refusal = ""
-        for form in self.logprobs:
-            self.logprobs = [form]
+        for in_words, form in product((False, True), self.logprobs):
+            self.in_words, self.logprobs = in_words, [form]
             try:
                 return self.wait(self.submit(Request((0, 1, 2))))
-            except Refused as e:
+            except (Refused, EngineFailed) as e:  # some servers fail at what they do not know
                 refusal = str(e)
         raise BadInput(f"{self.parts.geturl()} takes no request: {refusal}")
 

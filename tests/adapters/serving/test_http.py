@@ -37,6 +37,11 @@ class LlamaServer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path.startswith("/text"):
+            if not isinstance(asked["prompt"], str):
+                self._send('{"error": "a text, please"}', 500)
+                return
+            asked["prompt"] = [int(word.removeprefix("t")) for word in asked["prompt"].split()]
         ids = [(asked["prompt"][-1] + 1 + i) % IDS for i in range(asked["max_tokens"])]
         top = [{"id": i, "token": "", "logprob": -float(np.log(IDS))} for i in range(asked["logprobs"])]
         rows = [{"id": i, "token": "?", "logprob": 0.0, "top_logprobs": top} for i in ids]
@@ -72,6 +77,11 @@ def test_tokens_and_logprobs_are_found_by_their_ids(server: Server) -> None:
     assert answer.cached == 2 and answer.samples[0].tokens == (6, 7)
     logprobs = answer.samples[0].answers
     assert isinstance(logprobs, np.ndarray) and logprobs.shape == (2, IDS)
+
+
+def test_a_server_of_texts_is_asked_in_words(server: Server) -> None:
+    texts = Server(server.parts.geturl().replace("/v1", "/text/v1"), "probe", PROBE)
+    assert texts.wait(texts.submit(Request((3, 12), new=2))).samples[0].tokens == (13, 14)
 
 
 def test_what_a_server_counts_is_found_under_its_own_name(server: Server) -> None:
