@@ -51,7 +51,7 @@ def test_a_row_too_many_of_a_prefix_is_found_and_drawn(
     status, record = judged(folder, tmp_path, "--requests", "60")
     assert status == 1
     assert record.failures[0].clause in ("SERVE-2", "SERVE-3", "SERVE-4")
-    assert "which no request" not in record.failures[0].found[0] and "row" in record.failures[0].found[0]
+    assert "of the second request" in record.failures[0].found[0] and "of the first" in record.failures[0].found[0]
     assert any("^ query" in line for line in record.failures[0].drawing)
 
 
