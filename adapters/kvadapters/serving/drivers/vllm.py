@@ -19,6 +19,7 @@ SET = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "TORCH_COMPILE_DISABLE": "1",  # one small function of its sampler would be compiled for seconds
+    "NUMBA_NUM_THREADS": "1",  # threads that look drafts up take five times as long where cores are shared
 }
 for _name, _value in SET.items():  # they are read when it is imported
     os.environ.setdefault(_name, _value)
