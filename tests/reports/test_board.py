@@ -103,7 +103,7 @@ def test_limits_are_told_in_words() -> None:
     assert Engine(record, "", []).dialects.endswith(words)
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=lambda p: p.parent.name)
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*/record.json")), ids=lambda p: p.parent.name)
 def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
     record = json_file.load(path, Record)
     filed = {k.because for k in known.read(KNOWN) if k.names(path.parent.name)}
