@@ -1,0 +1,162 @@
+"""Hugging Face transformers, `generate`: caches of earlier requests are copied, cropped and gone on from; requests
+that are under way together are a padded batch; with `drafts`, prompts are looked up for tokens to guess.
+
+`generate` has no server. What a request goes on from is chosen here, as its documentation of prefix reuse does: a
+deep copy of an earlier cache, which records the past of its windows. Where `crop` raises, the request is computed
+whole. `--declare no-reuse` lets each request begin with no cache."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, DynamicCache
+
+from kvadapters.probe.engines.transformers import DTYPES
+from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted
+
+KEPT = 12
+"""Caches of earlier requests that are kept."""
+
+
+def driver(wanted: Wanted) -> Driver:
+    """Load a probe."""
+    return Generate(wanted.only("chunk", "drafts", "sequences"))
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A request, and its answer once it is there."""
+
+    request: Request
+    answer: Answer | Exception | None = None
+    tokens: list[int] = field(default_factory=list)
+
+
+class Generate(Driver):
+    """Calls `generate` once somebody waits, for all requests that are under way."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.model = AutoModelForCausalLM.from_pretrained(
+            wanted.folder, dtype=DTYPES[wanted.dtype], local_files_only=True
+        ).eval()
+        self.sequences = wanted.sequences or 8
+        self.more = {"prefill_chunk_size": wanted.chunk} if wanted.chunk else {}
+        self.more |= {"prompt_lookup_num_tokens": wanted.drafts} if wanted.drafts else {}
+        self.declared = Declared(
+            "transformers generate",
+            transformers.__version__,
+            " ".join(f"{name}={value}" for name, value in self.more.items()),
+            can=frozenset({"reuse", "concurrent", "cancel", "samples", "cached", "reset"}),
+            chunk=wanted.chunk,
+            drafts=wanted.drafts,
+            sequences=self.sequences,
+        )
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all caches."""
+        self.open: list[_Asked] = []
+        self.kept: deque[tuple[list[int], Any]] = deque(maxlen=KEPT)
+
+    def submit(self, request: Request) -> Any:
+        """Keep a request until somebody waits."""
+        self.open.append(_Asked(request))
+        return self.open[-1]
+
+    def cancel(self, handle: Any) -> None:
+        """Let a request go that was not begun."""
+        self.open = [one for one in self.open if one is not handle]
+
+    def wait(self, handle: Any) -> Answer:
+        """Compute what is under way. Drafts and samples are for one request at a time."""
+        if handle.answer is None:
+            alone = self.more.get("prompt_lookup_num_tokens") or handle.request.samples > 1
+            batch = [handle, *(one for one in self.open if one is not handle and one.request.samples == 1)]
+            batch = batch[: 1 if alone else self.sequences]
+            self.open = [one for one in self.open if one not in batch]
+            try:
+                self._one(handle) if len(batch) == 1 else self._batch(batch)
+            except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as e:
+                raise EngineFailed(f"{type(e).__name__}: {e}") from e
+        found: Answer = handle.answer
+        return found
+
+    def _one(self, one: _Asked) -> None:
+        """Answer one request, behind the longest cache that its prompt begins with."""
+        request = one.request
+        cache, cached = self._begun(request.tokens)
+        if request.samples > 1:
+            cache.batch_repeat_interleave(request.samples)
+        said = self._generated([list(request.tokens)], request, past_key_values=cache)
+        size = len(request.tokens)
+        samples = tuple(_sample(said, i, size, request.new) for i in range(request.samples))
+        one.answer = Answer(samples, cached)
+        if request.samples == 1:
+            text = [*request.tokens, *samples[0].tokens]
+            self.kept.append((text[: said.past_key_values.get_seq_length()], said.past_key_values))
+
+    def _begun(self, tokens: Sequence[int]) -> tuple[Any, int]:
+        """Copy and crop the cache that has most of a prompt's tokens, but for its last one."""
+        tries = sorted(
+            ((_shared(text, tokens[:-1]), text, cache) for text, cache in self.kept), key=lambda t: -t[0]
+        )
+        for cached, text, cache in tries if "reuse" in self.declared.can else ():
+            if not cached:
+                break
+            found = copy.deepcopy(cache)
+            try:
+                if cached < len(text):
+                    found.crop(cached - len(text))
+            except RuntimeError:  # rows that a window no longer shows are gone
+                continue
+            return found, cached
+        return self._new(), 0
+
+    def _new(self) -> Any:
+        cache = DynamicCache(config=self.model.config)
+        if any(cache.is_sliding):
+            cache.activate_past_recording()
+        return cache
+
+    def _batch(self, batch: Sequence[_Asked]) -> None:
+        """Answer requests together: prompts are padded on their left."""
+        longest = max(len(one.request.tokens) for one in batch)
+        pad = self.model.generation_config.pad_token_id
+        rows = [[pad] * (longest - len(one.request.tokens)) + list(one.request.tokens) for one in batch]
+        mask = torch.tensor(
+            [[int(at >= longest - len(one.request.tokens)) for at in range(longest)] for one in batch]
+        )
+        most = max(batch, key=lambda one: one.request.new).request
+        said = self._generated(rows, most, attention_mask=mask, past_key_values=self._new())
+        for i, one in enumerate(batch):
+            one.answer = Answer((_sample(said, i, longest, one.request.new),), 0)
+
+    def _generated(self, rows: list[list[int]], request: Request, **more: Any) -> Any:
+        chance = {"num_return_sequences": request.samples, "do_sample": True, "top_k": 0}
+        if request.samples > 1:
+            more |= chance | {"sequence_bias": [[[token], bias] for token, bias in request.bias.items()]}
+        return self.model.generate(
+            torch.tensor(rows),
+            max_new_tokens=request.new,
+            return_dict_in_generate=True,
+            output_logits=True,
+            **{"do_sample": False, **({} if request.samples > 1 else self.more), **more},
+        )
+
+
+def _sample(said: Any, row: int, size: int, new: int) -> Sample:
+    """Give the first `new` tokens of a row behind its prompt, and their logits."""
+    tokens = tuple(map(int, said.sequences[row, size : size + new]))
+    return Sample(tokens, torch.stack([step[row] for step in said.logits[:new]]).float().numpy())
+
+
+def _shared(text: Sequence[int], tokens: Sequence[int]) -> int:
+    return next(
+        (i for i, (a, b) in enumerate(zip(text, tokens, strict=False)) if a != b), min(len(text), len(tokens))
+    )
