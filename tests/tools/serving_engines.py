@@ -46,22 +46,23 @@ def judge(name: str, form: str) -> int:
     run = ["--model", str(folder), *shlex.split(words["run"]), "--report", str(report)]
     if "server" not in engine:
         return cli.main(["run", "--engine", engine["engine"], *run])
-    with _started(f"{engine['server']} {words.get('server', '')}", folder, report / "server.log") as address:
+    command, ready = f"{engine['server']} {words.get('server', '')}", engine.get("ready", "/v1/models")
+    with _started(command, ready, folder, report / "server.log") as address:
         return cli.main(["run", "--server", address, *run])
 
 
 @contextmanager
-def _started(command: str, folder: Path, log: Path) -> Iterator[str]:
-    """Start a server; give its address once it answers. What it prints stands in the log."""
+def _started(command: str, ready: str, folder: Path, log: Path) -> Iterator[str]:
+    """Start a server; give its address once it answers at the path `ready`. What it prints stands in the log."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}/v1"
+    address = f"http://127.0.0.1:{port}"
     with log.open("wb") as out:
         process = subprocess.Popen(shlex.split(command.format(model=folder, port=port)), stdout=out, stderr=out)
         try:
-            _await(process, f"{address}/models", log)
-            yield address
+            _await(process, address + ready, log)
+            yield f"{address}/v1"
         finally:
             process.terminate()
             process.wait(30)

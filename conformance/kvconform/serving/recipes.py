@@ -90,6 +90,7 @@ def _ends(a: Aim) -> Iterator[str]:
 def _whole(a: Aim) -> Iterator[str]:
     for n in reversed(a.ends(2)):
         yield f"ask a {n}; ask b a[:{n}]; ask c a[:{n}] new=2; ask d a[:{n - 1}]"
+    yield f"ask a {a.block} new=2; ask b a; ask c a new=2"
 
 
 def _windows(a: Aim) -> Iterator[str]:

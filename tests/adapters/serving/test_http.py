@@ -89,3 +89,24 @@ def test_what_a_server_counts_is_found_under_its_own_name(server: Server) -> Non
     assert server.counts() == counts == counted(METRICS.replace("llamacpp:", "other:"), "")
     both = METRICS + 'vllm:prefix_cache_hits_total{engine="0"} 8\nvllm:prefix_cache_hits_total{engine="1"} 9\n'
     assert counted(both, "")["cached tokens"] == 17
+
+
+class WordServer(LlamaServer):
+    """Takes words alone, and answers in words, as mlx-lm's server does."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if not isinstance(asked["prompt"], str) or "logprobs" in asked:
+            return self._send("words, please", 400)
+        last = int(asked["prompt"].split()[-1].removeprefix("t"))
+        text = " ".join(f"t{last + 1 + i}" for i in range(asked["max_tokens"]))
+        return self._send(json.dumps({"choices": [{"index": 0, "text": text}]}))
+
+
+def test_a_server_that_takes_words_is_asked_in_words() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), WordServer) as served:
+        Thread(target=served.serve_forever, daemon=True).start()
+        server = Server(f"http://127.0.0.1:{served.server_address[1]}/v1", "probe", PROBE)
+        assert server.declared.tells == "tokens"
+        assert server.wait(server.submit(Request((3, 4, 5), new=2))).samples[0].tokens == (6, 7)
+        served.shutdown()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvadapters.probe.architecture import Architecture, Config, Tensors, size_of, types
+from kvadapters.probe.architecture import Architecture, Config, Tensors, period, size_of, types
 from kvadapters.probe.architectures import llama
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
@@ -25,6 +25,7 @@ def _config(layout: Layout) -> Config:
         "attention_bias": False,
         "sliding_window": size_of(layout, "window") or 4096,
         "layer_types": types(layout),
+        **({"sliding_window_pattern": period(layout)} if period(layout) else {}),
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, size_of
+from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, period, size_of
 from kvadapters.probe.architectures.gemma3 import LOCAL
 from kvadapters.probe.architectures.gpt_oss import EXPERTS, WIDTH
 from kvadapters.probe.formats.gguf import Value
@@ -105,21 +105,12 @@ def dialect(architecture: Architecture, layout: Layout) -> Dialect:
     found = DIALECTS[architecture.name]
     if not found.windows and size_of(layout, "window"):
         raise BadInput(f"llama.cpp knows no windows of {architecture.name}: all layers are full in a GGUF")
-    if _period(layout) is None:
+    if period(layout) is None:
         layers = ", ".join(map(str, layout.layers))
         raise BadInput(
             f"llama.cpp has windows in a period, whose last layer is full, or in all layers: not {layers}"
         )
     return found
-
-
-def _period(layout: Layout) -> int | None:
-    """Give the period of windows: all layers but the last of each are windows; 0 if all are, 1 if none is."""
-    windows = [view.kind == "window" for view in layout.layers]
-    if all(windows):
-        return 0
-    fitting = (p for p in range(1, len(windows) + 1) if windows == [i % p < p - 1 for i in range(len(windows))])
-    return next(fitting, None)
 
 
 def values(architecture: Architecture, layout: Layout) -> dict[str, Value]:
@@ -141,7 +132,7 @@ def values(architecture: Architecture, layout: Layout) -> dict[str, Value]:
     }
     if DIALECTS[architecture.name].windows:
         size = window or (4096 if architecture.sink is not None else 0)
-        found |= {"attention.sliding_window": size, "attention.sliding_window_pattern": _period(layout) or 0}
+        found |= {"attention.sliding_window": size, "attention.sliding_window_pattern": period(layout) or 0}
     if architecture.name == "gemma3":
         found |= {"rope.freq_base_swa": LOCAL}
     if architecture.name == "gpt-oss":

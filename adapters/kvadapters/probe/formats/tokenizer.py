@@ -10,7 +10,8 @@ END = "<zero>"
 
 
 def files(words: Sequence[str]) -> dict[str, Any]:
-    """Give the two files that Hugging Face's tokenizers read. A word that it does not know is an error there."""
+    """Give the two files that Hugging Face's tokenizers read. A word that it does not know is the end of a text:
+    servers encode words of their own when they start."""
     special = {
         "id": words.index(END),
         "content": END,
@@ -33,12 +34,13 @@ def files(words: Sequence[str]) -> dict[str, Any]:
             "model": {
                 "type": "WordLevel",
                 "vocab": {word: i for i, word in enumerate(words)},
-                "unk_token": "<unknown>",
+                "unk_token": END,
             },
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "eos_token": END,
+            "unk_token": END,
             "pad_token": END,
             "clean_up_tokenization_spaces": False,
             "model_max_length": 1 << 17,

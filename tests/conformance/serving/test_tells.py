@@ -1,0 +1,66 @@
+"""Engines that give tokens alone, or the logprobs of the top k alone: planted faults are found there too, and the
+right engine is not accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapters.probe import engines
+from kvadapters.probe import Precision, Probe
+from kvadapters.serving.driver import Answer, Sample
+from kvadapters.serving.stepped import Stepped
+from kvconform.serving.run import Run
+from support.engines import serving
+from support.engines.serving import Plant
+
+TOP = 60
+"""Logprobs that are told of each token."""
+
+
+class Less(Stepped):
+    """An engine that tells less than it knows."""
+
+    def __init__(self, driver: Stepped, top: int) -> None:
+        self.top = top
+        super().__init__(driver.make, driver.declared)
+
+    def wait(self, handle: Any) -> Answer:
+        full = super().wait(handle)
+        return Answer(tuple(Sample(s.tokens, self.told(s.answers)) for s in full.samples), full.cached)
+
+    def told(self, answers: Any) -> Any:
+        if not self.top:
+            return None
+        return [{int(i): float(row[i]) for i in np.argsort(-row)[: self.top]} for row in answers]
+
+
+def judged(tmp_path: Path, top: int, plant: Plant | None, requests: int) -> Run:
+    probe: Probe = engines.small("qwen3", "full,window 6", "weights" if top else "tokens")
+    probe.write(tmp_path)
+    run = Run(probe, Less(serving.driver(tmp_path, plant), top), Precision())
+    run.go(requests, 1)
+    return run
+
+
+@pytest.mark.parametrize("top", [0, TOP], ids=["tokens", "top"])
+@pytest.mark.parametrize(
+    ("plant", "clauses"),
+    [(serving.no_parent, {"SERVE-3"}), (serving.found_for_ever, {"SERVE-9", "SERVE-10", "SERVE-13", "SERVE-17"})],
+)
+def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, plant: Plant, clauses: set[str]) -> None:
+    run = judged(tmp_path, top, plant, 300)
+    assert run.failures and run.asked < 300
+    assert run.failures[0].clause in clauses, run.failures[0]
+    assert run.failures[0].alone and (top or run.failures[0].sort == "regret")
+
+
+@pytest.mark.parametrize("top", [0, TOP], ids=["tokens", "top"])
+def test_the_right_engine_is_not_accused_by_less(tmp_path: Path, top: int) -> None:
+    run = judged(tmp_path, top, None, 250)
+    assert run.failures == [] and run.wrong_histories == 0
+    assert run.judge.queries > 400
+    assert top or run.judge.untold["samples of engines that give tokens alone"] > 0
