@@ -3,7 +3,7 @@ the examples has them."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,13 +20,13 @@ class Stepped(Driver):
 
     def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
         self.make, self.declared = make, declared
-        self.engine, self.before = make(), Counter[str]()
-        self.outputs: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
+        self.reset()
 
     def reset(self) -> None:
-        """Make the engine again; what the one before has counted stays counted."""
-        self.before, self.engine = Counter(self.counts()), self.make()
-        self.outputs.clear()
+        """Make the engine again."""
+        self.engine = self.make()
+        self.outputs: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
+        self.cancelled = set[Any]()
 
     def submit(self, request: Request) -> Any:
         """Add a request. What the engine raises as ValueError is its refusal."""
@@ -56,15 +56,18 @@ class Stepped(Driver):
             except Exception as e:  # whatever it raises, the engine fails here
                 raise EngineFailed(f"{type(e).__name__}: {e}") from e
             for output in outputs:
+                if output.id in self.cancelled:
+                    raise EngineFailed(f"it answers request {output.id}, which was cancelled")
                 self.outputs[output.id][output.sample] = output
 
     def cancel(self, handle: Any) -> None:
         """Abort a request, unless it has ended."""
         if len(self.outputs[handle[0]]) < handle[1]:
             self.engine.abort(handle[0])
+            self.cancelled.add(handle[0])
         del self.outputs[handle[0]]
 
     def counts(self) -> Mapping[str, int]:
-        """Give what the engine counts, and those before it."""
+        """Give what the engine counts."""
         counts = self.engine.counts()
-        return {name: self.before[name] + int(counts[name]) for name in COUNTED if name in counts}
+        return {name: int(counts[name]) for name in COUNTED if name in counts}
