@@ -3,7 +3,7 @@ the examples has them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,13 +20,15 @@ class Stepped(Driver):
 
     def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
         self.make, self.declared = make, declared
-        self.reset()
-
-    def reset(self) -> None:
-        """Make the engine again."""
-        self.engine = self.make()
+        self.engine, self.before = make(), Counter[str]()
         self.outputs: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
         self.cancelled = set[Any]()
+
+    def reset(self) -> None:
+        """Make the engine again; what the one before has counted stays counted."""
+        self.before, self.engine = Counter(self.counts()), self.make()
+        self.outputs.clear()
+        self.cancelled.clear()
 
     def submit(self, request: Request) -> Any:
         """Add a request. What the engine raises as ValueError is its refusal."""
@@ -68,6 +70,6 @@ class Stepped(Driver):
         del self.outputs[handle[0]]
 
     def counts(self) -> Mapping[str, int]:
-        """Give what the engine counts."""
+        """Give what the engine counts, and those before it."""
         counts = self.engine.counts()
-        return {name: int(counts[name]) for name in COUNTED if name in counts}
+        return {name: self.before[name] + int(counts[name]) for name in COUNTED if name in counts}
