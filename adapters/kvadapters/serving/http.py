@@ -87,7 +87,7 @@ class Server(Driver):
             response = connection.getresponse()
             text = response.read(LARGEST).decode("utf-8", "replace")
             return text if response.status == 200 else ""
-        except HTTPException:
+        except (OSError, HTTPException):
             return ""
         finally:
             connection.close()

@@ -85,6 +85,8 @@ def _ends(a: Aim) -> Iterator[str]:
     for shared in reversed(a.ends()):
         long = min(shared + a.block, a.longest)
         yield f"ask a {long}; ask b a[:{shared}] 1; ask c a[:{shared}] {a.block} new=2; ask d a[:{shared}] 2 new=2"
+    for shared in (1, 2):  # an engine may keep what it can go back to only at some places
+        yield f"ask a {2 * a.block} new=9; ask b a[:{shared}] 5 new=2; ask c {a.block}; ask d b[:{shared}] 9 new=2"
 
 
 def _whole(a: Aim) -> Iterator[str]:
@@ -158,7 +160,8 @@ def _cancels(a: Aim) -> Iterator[str]:
     yield f"submit a {b} new={b + 8}; step 3; cancel a; ask b a[:{b}] 3 new=2; ask c {long}"
     yield f"ask a {2 * b}; submit b a 3 new=8; submit c a 2 new=8; step 1; cancel b; wait; ask d a[:{b}] 4 new=2"
     yield f"submit a {2 * b} 2 new=4; submit b a[:{2 * b}] 3 new=4; cancel a; wait b; ask c a 5; ask d {long}"
-    yield f"submit a {2 * b} 2 new={b + 8}; step 2; submit b a[:{b}] {long}; step 1; cancel b; submit c {long}; wait"
+    shares = f"submit b a[:{b}] {long}; step 1; cancel b"
+    yield f"submit a {2 * b} 2 new={b + 8}; step 2; {shares}; submit c {long}; wait"
     if "samples" in a.declared.can:
         yield f"submit a {b + 1} samples=3 new={b + 8}; step 3; cancel a; ask b a 3 new={b + 8}"
 
