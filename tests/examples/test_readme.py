@@ -74,7 +74,7 @@ def test_every_session_that_is_named_is_one(page: str) -> None:
     noxfile, data = ((ROOT / name).read_text(encoding="utf-8") for name in ("noxfile.py", "sessions.toml"))
     names = {
         *re.findall(r"^def ([a-z]\w*)\(session", noxfile, re.M),
-        *re.findall(r"^\[(?:commands|engines|sanitizers)\.([\w-]+)\]", data, re.M),
+        *re.findall(r"^\[(?:commands|engines|serving|sanitizers)\.([\w-]+)\]", data, re.M),
     }
     said = re.findall(r"nox -s ([\w-]+)", (ROOT / page).read_text(encoding="utf-8"))
     assert (said or page == "docs/how-it-works.md") and set(said) <= names

@@ -72,7 +72,7 @@ def _run(parser: ArgumentParser) -> None:
 
 def _add_whole_engine(parser: ArgumentParser) -> None:
     """Add what judges a whole engine by requests."""
-    whole = parser.add_argument_group("a whole serving engine, by requests", "see docs/probe.md")
+    whole = parser.add_argument_group("a whole serving engine, by requests", "see docs/serving.md")
     whole.add_argument("--server", metavar="ADDRESS", help="a server, such as http://127.0.0.1:8000/v1")
     whole.add_argument(
         "--engine",

@@ -9,6 +9,9 @@ from kvconform.serving.judge import Wrong
 from kvconform.serving.player import Asked, shared
 from kvconform.serving.recipes import Aim
 
+LONG = 8
+"""Requests of a history that could not be made short."""
+
 
 def blamed(
     asked: Sequence[Asked], wrong: Sequence[Wrong], steps: set[str], aim: Aim, counted: Mapping[str, int]
@@ -16,6 +19,9 @@ def blamed(
     """Give the clause. `steps` are what the history does beside requests, `counted` what was counted meanwhile."""
     first = wrong[0]
     one = asked[first.request]
+    if len(asked) > LONG:  # much in it has nothing to do with the failure
+        asked = [o for o in asked if o.number in _related(asked, one)]
+        steps = {"cancel"} if any(o.outcome == "cancelled" for o in asked) else set()
     salts = {o.request.salt for o in asked}
     plain = {"computed": "SERVE-5", "reused": "SERVE-8" if len(salts) > 1 else "SERVE-3"}
     if first.sort in plain:

@@ -97,6 +97,9 @@ def _whole(a: Aim) -> Iterator[str]:
 
 def _windows(a: Aim) -> Iterator[str]:
     for w in a.windows:
+        more = min(w + 4, MOST_NEW)  # the window of the answer's last rows no longer shows the prompt
+        for n in range(2, 9):
+            yield f"ask a {n} new={more}; ask b a[:{n // 2}] 5 new=2; ask c {n} new={more}; ask d c[:1] 5 new=2"
         long = min(w + 4 * a.block, a.longest)
         for shared in sorted({a.block, w // a.block * a.block, w + a.block, long - a.block, long - 1} - {0}):
             if shared < long:

@@ -19,6 +19,7 @@ TEXTS = {
     "docs/engine.md": ("engine", "Judge a released engine"),
     "docs/commands.md": ("commands", "Commands"),
     "docs/probe.md": ("probe", "Read an engine's attention"),
+    "docs/serving.md": ("serving", "Judge a serving engine"),
     "docs/how-it-works.md": ("how-it-works", "How it works"),
     "spec/kvspec/appendices/anomalies.md": ("anomalies", "Anomalies"),
     "spec/kvspec/appendices/prove.md": ("prove", "Prove"),
