@@ -51,6 +51,14 @@ def test_every_failure_of_a_published_record_is_filed_with_its_script() -> None:
     ] == []
 
 
+def test_every_failure_of_a_whole_engine_is_filed_with_its_script() -> None:
+    bugs = [(s.form, bug) for s in board(RECORDS, KNOWN, PUBLISHED).served for bug in s.bugs]
+    assert [(form, bug.failures[0].history) for form, bug in bugs if bug.sort == NOT_FILED.sort] == []
+    assert [
+        form for form, bug in bugs if bug.sort == "wrong result" and not ((bug.script and bug.draft) or bug.link)
+    ] == []
+
+
 def test_the_gravest_deviations_of_an_engine_come_first() -> None:
     sorts = [[d.sort for d in e.deviations] for e in board(RECORDS, KNOWN, PUBLISHED).engines]
     assert all(found == sorted(found, key=SORTS.index) for found in sorts)

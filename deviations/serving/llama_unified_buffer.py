@@ -2,7 +2,7 @@
 rows of the first are dropped that its windows still show. Wrong result. Status 0 if it still reproduces.
 
     kvconform probe gemma3 --layers "window 8,full" --format gguf -o probe
-    python3 llama-unified-window.py probe/model.gguf
+    python3 llama_unified_buffer.py probe/model.gguf
 """
 
 import sys
