@@ -1,11 +1,13 @@
 """The tokens of requests: what the parts of a prompt stand for.
 
-A new token is drawn, such that no token of the prompt is drawn twice while there are others. Each token is
-*followed* by another one, which is what an engine answers: a probe counts, so t7 is followed by t8."""
+A new token is drawn, such that no token of the prompt is drawn twice while there are others. A new prompt begins as
+none of the last ones did: what begins alike may be reused. Each token is *followed* by another one, which is what an
+engine answers: a probe counts, so t7 is followed by t8."""
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Sequence
 
 from kvspec.errors import BadInput
@@ -23,6 +25,7 @@ class Texts:
         """Draw from now on what a seed says, whatever was drawn before."""
         self._random, self._unused = random.Random(seed), list(range(self.ids))
         self._random.shuffle(self._unused)
+        self._begun = deque[int](maxlen=self.ids // 2)
 
     def after(self, token: int) -> int:
         """Give the token that follows one."""
@@ -68,7 +71,10 @@ class Texts:
         runs = {t: {(t + i) % self.ids for i in range(count + ahead)} for t in self._unused}
         fitting = [t for t, run in runs.items() if known.isdisjoint(run)]
         fitting = fitting or [t for t in self._unused if t not in known] or self._unused
+        if not prompt:
+            fitting = [t for t in fitting if t not in self._begun] or fitting
         first = self._random.choice(fitting[: len(fitting) // 2 + 1])
+        self._begun.extend([first][len(prompt) :])
         run = [(first + i) % self.ids for i in range(count)]
         gone = set(run)
         self._unused = [t for t in self._unused if t not in gone] + list(dict.fromkeys(run))

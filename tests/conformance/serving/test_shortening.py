@@ -1,5 +1,4 @@
-"""Failing histories are made short, also those of engines that cannot begin anew. One that stays long is blamed on what
-its failure has to do with."""
+"""Failing histories are made short, also where an engine cannot begin anew. Long ones are blamed with care."""
 
 from __future__ import annotations
 

@@ -126,8 +126,8 @@ class KnownOfServer(Struct, frozen=True, forbid_unknown_fields=True):
     """The name of the engine, or of several, as their records say it."""
     clause: Texts
     """The clauses of SERVE on which its failures are blamed."""
-    shows: str
-    """What is found in them, as reports print it; `*` stands for any text within it."""
+    shows: Texts
+    """What is found in them, as reports print it, in one of several forms; `*` stands for any text within it."""
     reason: str
     sort: str
     link: str = ""
@@ -137,7 +137,7 @@ class KnownOfServer(Struct, frozen=True, forbid_unknown_fields=True):
     def explains(self, engine: str, failure: ServingFailure) -> bool:
         """Tell whether a failure of an engine is this one."""
         mine = engine in texts(self.engine) and failure.clause in texts(self.clause)
-        return mine and any(outcomes.matches(self.shows, line) for line in failure.found)
+        return mine and any(outcomes.matches(form, line) for form in texts(self.shows) for line in failure.found)
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -168,10 +168,8 @@ def served(file: Path | None) -> tuple[KnownOfServer, ...]:
     """Read what whole engines are known to do wrong, from the same file. Raises BadInput."""
     entries = tuple(_load(file).served)
     for i, entry in enumerate(entries):
-        if not entry.shows.strip("* "):
-            raise BadInput(
-                f"{file or FILE}: served[{i}]: shows {entry.shows!r} fits any failure; say what is found"
-            )
+        if loose := [form for form in texts(entry.shows) if not form.strip("* ")]:
+            raise BadInput(f"{file or FILE}: served[{i}]: shows {loose[0]!r} fits any failure; say what is found")
     return entries
 
 
