@@ -49,10 +49,14 @@ class Judge:
         self.probe, self.precision = probe, precision
         self.untold = Counter[str]()
         self.queries = 0
+        self.past = list[tuple[str, list[int]]]()
+        """Salts and texts that the engine may have rows of."""
 
     def judged(self, asked: Sequence[Asked]) -> list[Wrong]:
         """Give what is wrong, in the order of the requests."""
-        return [wrong for one in asked for wrong in self._request(one, asked)]
+        found = [wrong for one in asked for wrong in self._request(one, asked)]
+        self.past += [(o.request.salt, text) for o in asked for text in o.texts]
+        return found
 
     def _request(self, one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
         if one.outcome == "failed":
@@ -64,7 +68,7 @@ class Judge:
         if len(one.answer.samples) != one.request.samples:
             words = f"{len(one.answer.samples)} samples; {one.request.samples} were asked for"
             yield Wrong(one.number, "answer", words)
-        yield from _cached(one, asked)
+        yield from _cached(one, asked, self.past)
         for sample in one.answer.samples:
             yield from list(self._sample(one, sample, asked))[:MOST]
 
@@ -170,8 +174,9 @@ def _back(distance: int) -> str:
     return f"{distance} back" if distance > 0 else f"{-distance} ahead" if distance else "the query itself"
 
 
-def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
-    """Compare what an engine says that it did not compute with what it may reuse."""
+def _cached(one: Asked, asked: Sequence[Asked], past: Sequence[tuple[str, list[int]]]) -> Iterator[Wrong]:
+    """Compare what an engine says that it did not compute with what it may reuse: of this history, or of the texts
+    before it."""
     assert one.answer is not None
     cached, size = one.answer.cached, len(one.request.tokens)
     if cached is None:
@@ -182,8 +187,11 @@ def _cached(one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
         return
     if one.request.samples > 1:
         return  # each sample may reuse rows of the others
-    before = [o for o in asked if o.number < one.number and o.request.salt == one.request.salt]
-    most = max((shared(text, one.request.tokens) for o in before for text in o.texts), default=0)
-    if one.alone and one.step.do == "ask" and cached >= most + LUCK:
+    if not (one.alone and one.step.do == "ask") or cached < LUCK:
+        return
+    before = [(o.request.salt, text) for o in asked if o.number < one.number for text in o.texts]
+    mine = (text for salt, text in (*before, *past) if salt == one.request.salt)
+    most = max((shared(text, one.request.tokens) for text in mine), default=0)
+    if cached >= most + LUCK:
         words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
         yield Wrong(one.number, "reused", f"{words} begins with more than {most} of them")

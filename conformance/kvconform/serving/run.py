@@ -172,6 +172,7 @@ class Run:
         else tokens are new ones, which no request had before."""
         if "reset" in self.driver.declared.can:
             self.driver.reset()
+            self.judge.past.clear()
             self.player.drawn.seed(self.seed)
 
 

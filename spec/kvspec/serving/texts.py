@@ -1,8 +1,8 @@
 """The tokens of requests: what the parts of a prompt stand for.
 
 A new token is drawn, such that no token of the prompt is drawn twice while there are others. A new prompt begins as
-none of the last ones did: what begins alike may be reused. Each token is *followed* by another one, which is what an
-engine answers: a probe counts, so t7 is followed by t8."""
+none of the last ones did: what begins alike may be reused. Each token is *followed* by another one, which is what
+an engine answers: a probe counts, so t7 is followed by t8."""
 
 from __future__ import annotations
 

@@ -48,6 +48,13 @@ def test_samples_of_one_prompt_may_reuse_the_rows_of_each_other() -> None:
     assert judged(reused("ask a 20 samples=2; ask b 20")) != []
 
 
+def test_rows_of_a_history_before_may_be_reused() -> None:
+    judge = Judge(engines.small("qwen3", "full,window 6"), Precision())
+    earlier, asked = reused("ask a 20 salt=x; ask b 20"), reused("ask c 20; ask d 20")
+    assert [w.sort for w in judge.judged(earlier) if w.sort == "reused"]
+    assert [w.sort for w in judge.judged(asked) if w.sort == "reused"] == []  # d has the tokens of b
+
+
 class Rounded(Driver):
     """The network in float64, whose logits are rounded to bf16."""
 
