@@ -10,7 +10,7 @@ from typing import Any
 from kvadapters.serving.driver import COUNTED, Answer, Declared, Driver, EngineFailed, Request, Sample
 from kvspec.errors import Refused
 
-IDLE = 10_000
+IDLE = 3_000
 """Steps without an answer after which an engine is taken for stuck."""
 
 
