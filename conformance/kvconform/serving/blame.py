@@ -70,7 +70,8 @@ def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], aim: Aim
     first, *others = one.step.parts
     if not first.source or first.start or any(p.source and p.source != one.step.name for p in others):
         return "SERVE-3"
-    if aim.windows and all("(full)" not in w.words for w in wrong if w.layer is not None):
+    layers = [w.words for w in wrong if w.layer is not None]
+    if aim.windows and layers and not any("(full)" in words for words in layers):
         return "SERVE-6"
     return _prefix(next(o for o in asked if o.step.name == first.source), one, aim)
 
@@ -89,7 +90,8 @@ def _prefix(source: Asked, one: Asked, aim: Aim) -> str:
     """A plain prefix: by where it ends."""
     ids = one.request.tokens
     rows = shared(source.texts[0], ids)
-    if rows > len(source.request.tokens):
+    cached = one.answer.cached if one.answer else None
+    if min(rows, cached or rows) > len(source.request.tokens):
         return "SERVE-7"
     if rows == len(ids):
         return "SERVE-5"
