@@ -93,7 +93,7 @@ class Served:
             self.version,
             self.started,
             self.probe,
-            str(self.record.asked["requests"]),
+            str(self.record.asked["requests"]) + ", interrupted" * self.record.partial,
             self.reused,
             self.counted("evictions"),
             self.counted("preemptions"),
