@@ -6,7 +6,7 @@ is right for an engine that works by itself and tells nothing."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -164,3 +164,9 @@ class Driver:
 
 
 COUNTED = ("cached tokens", "evictions", "preemptions", "drafts accepted", "drafts rejected")
+
+
+def shared(text: Sequence[int], tokens: Sequence[int]) -> int:
+    """Count the tokens with which two texts begin alike."""
+    pairs = zip(text, tokens, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(tokens)))

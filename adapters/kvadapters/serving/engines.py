@@ -13,10 +13,9 @@ from kvspec.errors import BadInput
 def opened(name: str, folder: str, dtype: str, rows: str | None, words: str) -> Driver:
     """Start an engine: the name of a file in `drivers`, or module:function. `words` are those of `--declare`: their
     sizes are what it is started with, too. Raises BadInput, or CannotRun where a named engine is not installed."""
-    known = {f"{each.name}": f"{drivers.__name__}.{each.name}:driver" for each in iter_modules(drivers.__path__)}
+    known = {each.name: f"{drivers.__name__}.{each.name}:driver" for each in iter_modules(drivers.__path__)}
     if ":" not in known.get(name, name):
-        there = ", ".join(known) or "none here"
-        raise BadInput(f"unknown engine {name!r}; there are {there}, and module:function for your own")
+        raise BadInput(f"unknown engine {name!r}; there are {', '.join(known)}, and module:function for your own")
     wanted = Wanted(folder, dtype, rows, **Declared(name).with_words(words).sizes())
     driver = made(name, known.get(name, name), wanted)
     if not isinstance(driver, Driver):

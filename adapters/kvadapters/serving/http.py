@@ -39,7 +39,7 @@ class Server(Driver):
         self.in_words = False
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
-        self.print = ""
+        self.fingerprint = ""
         self.declared = Declared(address).with_words(known)
         self._meet(known)
 
@@ -62,7 +62,7 @@ class Server(Driver):
     def wait(self, handle: Any) -> Answer:
         """Read the answer to a request."""
         said = _read(handle)
-        self.print = str(said.get("system_fingerprint") or "")[:40]
+        self.fingerprint = str(said.get("system_fingerprint") or "")[:40]
         choices = sorted(said["choices"], key=lambda choice: int(choice.get("index", 0)))
         details = (said.get("usage") or {}).get("prompt_tokens_details") or {}
         return Answer(tuple(map(self._sample, choices)), details.get("cached_tokens"))
@@ -106,7 +106,7 @@ class Server(Driver):
         try:
             return str(json.loads(self._get("/version"))["version"])[:40]
         except (ValueError, KeyError, TypeError):
-            return self.print
+            return self.fingerprint
 
     def _meet(self, known: str) -> None:
         """Find which form of a request is taken, and what the server tells. Raises BadInput, CannotRun."""

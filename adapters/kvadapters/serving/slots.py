@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from kvadapters.serving.driver import shared
 from kvspec.geometry import Array
 
 
@@ -51,8 +52,7 @@ class Slot:
 
     def shared(self, text: Sequence[int]) -> int:
         """Count the tokens with which a text begins as this sequence does, but for the text's last one."""
-        pairs = zip(self.held, text, strict=False)
-        return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(self.held), len(text) - 1))
+        return min(shared(self.held, text), len(text) - 1)
 
 
 @dataclass

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kvadapters.serving.driver import shared
 from kvconform.serving.judge import Wrong
-from kvconform.serving.player import Asked, shared
+from kvconform.serving.player import Asked
 from kvconform.serving.recipes import Aim
 
 LONG = 8

@@ -13,8 +13,8 @@ from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.queries import read
 from kvadapters.probe.reader.reading import Finding, Reading
 from kvadapters.probe.reader.tokens import read_tokens
-from kvadapters.serving.driver import Sample
-from kvconform.serving.player import Asked, shared
+from kvadapters.serving.driver import Sample, shared
+from kvconform.serving.player import Asked
 from kvspec.errors import BadInput
 
 MOST = 6

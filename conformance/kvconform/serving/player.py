@@ -39,12 +39,6 @@ class Asked:
         return [[*self.request.tokens, *sample.tokens] for sample in samples] or [[*self.request.tokens]]
 
 
-def shared(text: Sequence[int], tokens: Sequence[int]) -> int:
-    """Count the tokens with which two texts begin alike."""
-    pairs = zip(text, tokens, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(text), len(tokens)))
-
-
 class Player:
     """Plays histories on an engine, one after another. Tokens are drawn anew for each, so that none finds the rows
     of an earlier one."""

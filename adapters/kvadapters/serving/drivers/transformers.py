@@ -18,7 +18,7 @@ import transformers
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from kvadapters.probe.engines.transformers import DTYPES
-from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted
+from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted, shared
 
 KEPT = 12
 """Caches of earlier requests that are kept."""
@@ -103,9 +103,7 @@ class Generate(Driver):
 
     def _begun(self, tokens: Sequence[int]) -> tuple[Any, int]:
         """Copy and crop the cache that has most of a prompt's tokens, but for its last one."""
-        tries = sorted(
-            ((_shared(text, tokens[:-1]), text, cache) for text, cache in self.kept), key=lambda t: -t[0]
-        )
+        tries = sorted(((shared(text, tokens[:-1]), text, cache) for text, cache in self.kept), key=lambda t: -t[0])
         for cached, text, cache in tries if "reuse" in self.declared.can else ():
             if not cached:
                 break
@@ -154,9 +152,3 @@ def _sample(said: Any, row: int, size: int, new: int) -> Sample:
     """Give the first `new` tokens of a row behind its prompt, and their logits."""
     tokens = tuple(map(int, said.sequences[row, size : size + new]))
     return Sample(tokens, torch.stack([step[row] for step in said.logits[:new]]).float().numpy())
-
-
-def _shared(text: Sequence[int], tokens: Sequence[int]) -> int:
-    return next(
-        (i for i, (a, b) in enumerate(zip(text, tokens, strict=False)) if a != b), min(len(text), len(tokens))
-    )
