@@ -18,11 +18,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kvconform.commands.options import COMMANDS
+from kvconform.commands.options import COMMANDS, GROUPS
 from kvconform.commands.standard_streams import lasting
 from kvconform.message import tell
 from kvconform.version import SUITE_VERSION
 from kvconform.worker.signals import handling, interrupt
+
+USAGE = """\
+usage: kvconform COMMAND ...            kvconform COMMAND --help has its options
+       kvconform --version
+
+The conformance suite for transformer KV caches."""
+"""The first lines of the help."""
 
 BEGIN = "Begin with `kvconform demo`, then `kvconform new-adapter my-engine`."
 """The last line of the help."""
@@ -49,6 +56,18 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
+class Top(Parser):
+    """The parser of all commands: its help has them in groups."""
+
+    def format_help(self) -> str:
+        """Give usage, what each command does, and where to begin."""
+        groups = [
+            "\n".join([f"{title}:", *(f"  {name:<13}{command.help}" for name, command in commands.items())])
+            for title, commands in GROUPS.items()
+        ]
+        return "\n\n".join([USAGE, *groups, BEGIN]) + "\n"
+
+
 class Versions(argparse.Action):
     """Print the versions of suite and spec, and stop."""
 
@@ -71,11 +90,11 @@ def _with_hint(message: str) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands and their options."""
-    top = Parser(prog="kvconform", description="The conformance suite for transformer KV caches.", epilog=BEGIN)
+    top = Top(prog="kvconform")
     top.add_argument("--version", action=Versions, nargs=0, help="print the versions of suite and spec, and stop")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, command in COMMANDS.items():
-        of_command = commands.add_parser(name, help=command.help)
+        of_command = commands.add_parser(name, help=command.help, description=command.help)
         of_command.set_defaults(parser=of_command)
         command.add_arguments(of_command)
     if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see docs/commands.md
@@ -112,7 +131,7 @@ def _heard(whole: bool) -> list[signal.Signals]:
 def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
     if not given:
         parser().print_help()
-        return 2
+        return 0
     process: tuple[str, ...] = ()
     if "--" in given:
         cut = given.index("--")

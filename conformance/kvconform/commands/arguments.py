@@ -44,7 +44,11 @@ def add_deadline(parser: ArgumentParser) -> None:
 def add_level(parser: ArgumentParser) -> None:
     """Add the level to judge at."""
     parser.add_argument(
-        "--level", choices=("visible",), help="judge at this level, even if the adapter claims more"
+        "--visible",
+        dest="level",
+        action="store_const",
+        const="visible",
+        help="judge at level visible, even if the adapter claims more",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -41,7 +42,10 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
     "a deadline of nothing": (("run", "reference", "--deadline", "0"), "'0' is not a number of seconds above 0"),
     "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
-    "a level that there is not": (("run", "reference", "--level", "storage"), "invalid choice: 'storage'"),
+    "an option with a value that it has not": (
+        ("run", "reference", "--visible=storage"),
+        "argument --visible: ignored explicit argument 'storage'",
+    ),
     "a module that is not there": (("run", "no_such_module:Adapter"), "no_such_module:Adapter: cannot be imported"),
     "an attribute that is not there": (("run", "support.fakes.lies:Nobody"), "has no attribute 'Nobody'"),
     "a description of nothing": (("run", "support.fakes.lies:DescribesNothing"), "describe: name must be"),
@@ -103,9 +107,18 @@ def test_bad_usage_ends_with_2_and_one_message(
 
 
 def test_without_a_command_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 2
+    assert cli.main([]) == 0
     out, err = capsys.readouterr()
     assert out == cli.parser().format_help() and err == "" and "kvconform demo" in out
+
+
+def test_the_help_has_every_command_once_in_its_group_and_fits_80_columns() -> None:
+    text = cli.parser().format_help()
+    heads = [line for line in text.splitlines() if line.endswith(":") and not line.startswith("usage")]
+    assert heads == ["Judge:", "Look up:", "Publish:", "Test the suite itself:"]
+    assert max(map(len, text.splitlines())) <= 80
+    named = re.findall(r"^  ([a-z-]+) +[a-z]", text, re.M)
+    assert named == list(options.COMMANDS) and len(set(named)) == len(named)
 
 
 def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def test_a_refusal_that_names_no_clause_is_not_marked() -> None:
 @pytest.mark.parametrize("command", [("--draw",), ()])
 def test_the_replay_of_a_trace_that_agrees_says_nothing_of_differences(command: tuple[str, ...]) -> None:
     words = "growing: append 2; view; snapshot s; rewind 1; append 2"
-    done = kvconform("replay", words, "--level", "visible", *command)
+    done = kvconform("replay", words, "--visible", *command)
     assert done.returncode == 0 and "append 2" in done.stdout
     assert not {"differs", "expected", "(nothing)"} & set(done.stdout.split())
 

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kvspec.records.difference import Difference
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
@@ -27,6 +28,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "record": partial(schema, Record, "record"),
     "profile": partial(schema, Profile, "profile"),
     "mutants": partial(schema, Matrix, "mutants"),
+    "difference": partial(schema, Difference, "difference"),
     "serving": partial(schema, ServingRecord, "serving"),
 }
 """Functions that make the schemas, by file name."""

@@ -12,6 +12,7 @@ from kvconform.runner.record import colours
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
+from kvspec.records.difference import Difference
 from kvspec.records.document import Document
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
@@ -35,8 +36,10 @@ FORMS: dict[type[Document], Forms] = {
     Profile: Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
     Matrix: Forms("mutants", "mutants", "mutants", tuple),
     ServingRecord: Forms("record", "report", "serving", tuple),
+    Difference: Forms("difference", "difference", "difference", tuple),
 }
-"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, others alone."""
+"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, others alone. A
+difference is only printed, so it has no page."""
 
 
 def _forms(record: Document) -> Forms:
@@ -65,7 +68,7 @@ def text(records: Sequence[Document], form: str, unclaimed: bool = False, spec: 
     """Records as text: table, json or markdown.
 
     With `unclaimed` the table of runs lists those clauses. With `spec`, the address of the chapters' folder, ids in
-    the Markdown of runs and of mutants are links.
+    the Markdown of runs, differences and mutants are links.
     """
     if form == "json":
         return "".join(map(json_file.dumps, records))
