@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 from kvspec.contract import Adapter
 from kvspec.errors import BadInput, CannotRun
+from kvspec.similar import did_you_mean
 
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",
@@ -99,7 +99,7 @@ def _attribute(name: str, target: str) -> Any:
         try:
             found = getattr(found, attribute)
         except AttributeError as e:
-            raise BadInput(f"{name}: {_line(e)}" + _meant(difflib.get_close_matches(attribute, dir(found)))) from e
+            raise BadInput(f"{name}: {_line(e)}{did_you_mean(attribute, dir(found))}") from e
     return found
 
 
@@ -148,8 +148,8 @@ def _place(e: BaseException) -> str:
 def _unknown(name: str) -> str:
     """Say what to name instead: near names, or for a file its module."""
     unknown = f"unknown adapter {name!r:.60}"
-    if near := difflib.get_close_matches(name, names()):
-        return unknown + _meant(near)
+    if meant := did_you_mean(name, names()):
+        return unknown + meant
     if name.endswith(".py"):
         folder, file = os.path.split(name)
         where = f" in the folder {folder}" if folder else ""
@@ -157,7 +157,3 @@ def _unknown(name: str) -> str:
     if os.path.isfile(name):
         return f"{unknown}: for an engine in any language, put its command after --, such as -- {name}"
     return f"{unknown}; `kvconform list adapters` names all, and module:Class names your own"
-
-
-def _meant(near: list[str]) -> str:
-    return f"; did you mean {' or '.join(near)}?" if near else ""

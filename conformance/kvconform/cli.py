@@ -7,7 +7,6 @@ failed, or nothing was exercised; 4 the adapter cannot run here; 130 interrupted
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 import os
 import re
@@ -52,8 +51,10 @@ class Parser(argparse.ArgumentParser):
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Report words that are none of its arguments, with the option that the first is most like."""
-        near = difflib.get_close_matches(words[0], re.findall(r"--[\w-]+", self.format_help()), 1, 0.7)
-        self.error(f"unrecognized arguments: {' '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
+        from kvspec.similar import did_you_mean  # `--help` is quick
+
+        meant = did_you_mean(words[0], re.findall(r"--[\w-]+", self.format_help()), 1)
+        self.error(f"unrecognized arguments: {' '.join(words)}{meant}")
 
 
 class Top(Parser):
@@ -84,8 +85,10 @@ def _with_hint(message: str) -> str:
     choice = re.fullmatch(r"(.*invalid choice: '(.*)') \(choose from (.*)\)", message)
     if choice is None:
         return message
-    near = difflib.get_close_matches(choice[2], re.findall(r"[\w-]+", choice[3]))
-    return f"{choice[1]}; did you mean {' or '.join(near)}?" if near else message
+    from kvspec.similar import did_you_mean
+
+    meant = did_you_mean(choice[2], re.findall(r"[\w-]+", choice[3]))
+    return f"{choice[1]}{meant}" if meant else message
 
 
 def parser() -> argparse.ArgumentParser:

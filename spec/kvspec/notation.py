@@ -21,6 +21,7 @@ import numpy as np
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
 from kvspec.operations.table import ARGUMENTS, OPERATIONS, RUN, Operation, argument, cache_of, unknown
+from kvspec.similar import did_you_mean
 from kvspec.trace import Trace, check_operation, from_parts
 
 LARGEST_SAID = 1 << 16
@@ -81,7 +82,8 @@ def _fill_arguments(op: Operation, words: list[str], text: str) -> None:
                 raise BadInput(f"{text!r}: {word!r} is one word too many")
             name, value = positional.pop(0).name, word
         if name not in arguments:
-            raise BadInput(f"{text!r}: unknown argument {name!r}")
+            hint = did_you_mean(name, arguments) or f"; {op['op']} has {', '.join(arguments) or 'none'}"
+            raise BadInput(f"{text!r}: unknown argument {name!r}{hint}")
         op[name] = _number(value, text) if arguments[name].holds == "number" else value
 
 
@@ -110,7 +112,8 @@ def _mask_part(text: str) -> Any:
         return _sized(sized[1], tuple(_number(n, text) for n in sized[2].split(",") if n.strip()), text)
     if set(text) <= set("01/,+ ") and text:
         return {"array": _nested(text, lambda q: [c == "1" for c in q.strip()]), "dtype": "bool"}
-    raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]")
+    meant = did_you_mean(text.partition("=")[0], ("none", "causal", "window"), 1)
+    raise BadInput(f"mask {text!r}: expected none, causal, window=N, 0s and 1s, or [scores]{meant}")
 
 
 def _sized(dtype: str, shape: tuple[int, ...], where: str) -> Any:

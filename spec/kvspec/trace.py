@@ -41,6 +41,7 @@ from kvspec.operations.table import (
 )
 from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget
+from kvspec.similar import did_you_mean
 
 VERSION = 2
 LARGEST_TRACE = 4096
@@ -143,7 +144,8 @@ def from_json(document: Any) -> Trace:
 def from_parts(kind: Any, fields: Any, ops: Sequence[Operation]) -> Trace:
     """Check a kind, the fields of a config, and operations that were checked each by itself. Raises BadInput."""
     if kind not in KINDS:
-        raise BadInput(f"trace: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}")
+        meant = did_you_mean(kind, KINDS)
+        raise BadInput(f"trace: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}{meant}")
     if len(ops) > LARGEST_TRACE:
         raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
     trace = Trace(kind, config_from_json(fields, kind), tuple(ops))
@@ -167,14 +169,18 @@ def config_from_json(fields: Any, kind: str) -> Config:
         raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
     unknown = sorted(set(map(str, fields)) - set(FIELDS))
     if unknown:
-        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}; known: {', '.join(FIELDS)}")
+        hint = did_you_mean(unknown[0], FIELDS) or f"; known: {', '.join(FIELDS)}"
+        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}{hint}")
     for name in SIZES:
         if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= LARGEST_SIZE):
             bounds = f"from 1 to {LARGEST_SIZE}"
             raise BadInput(f"trace, config: {name} must be a whole number {bounds}, is {fields[name]!r:.40}")
     for name, words in WORDS.items():
         if name in fields and fields[name] not in words:
-            raise BadInput(f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}")
+            meant = did_you_mean(fields[name], words)
+            raise BadInput(
+                f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}{meant}"
+            )
     for name, pattern in IN_CONFIGS.items():
         if name in fields and not (isinstance(fields[name], str) and re.fullmatch(pattern, fields[name])):
             raise BadInput(f"trace, config: {name} must be a text like {pattern}, is {fields[name]!r:.40}")
@@ -212,7 +218,7 @@ def _check_arguments(op: Operation, arguments: Mapping[str, Argument]) -> None:
             if not re.fullmatch(CACHE_NAME, str(value)):
                 raise BadInput(f"a cache is named by one capital letter, not {value!r:.20}")
         elif name != "op":
-            raise BadInput(f"unknown argument {name!r:.60}")
+            raise BadInput(f"unknown argument {name!r:.60}{did_you_mean(name, arguments)}")
     for name, a in arguments.items():
         if a.required and name not in op:
             raise BadInput(f"{name} is missing")
@@ -225,7 +231,8 @@ def _check_argument(a: Argument, value: Any) -> None:
         _check_parts(value, a.name)
     elif not _right(a, value):
         bounds = f" from {a.low} to {a.high}" if a.holds == "number" else ""
-        raise BadInput(f"{a.name} must be a {a.holds}{bounds}, is {value!r:.60}")
+        meant = did_you_mean(value, allowed_words(a))
+        raise BadInput(f"{a.name} must be a {a.holds}{bounds}, is {value!r:.60}{meant}")
 
 
 def _check_parts(ops: Any, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause, withdrawn
+from kvspec.similar import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def require_known(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         if why := withdrawn().get(name):
             raise BadInput(f"{what} {name} was withdrawn: {why}")
-        if near := difflib.get_close_matches(name, known) or difflib.get_close_matches(name.upper(), known):
-            raise BadInput(f"unknown {what} {name!r:.60}; did you mean {' or '.join(near)}?")
+        if meant := did_you_mean(name, known):
+            raise BadInput(f"unknown {what} {name!r:.60}{meant}")
         shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
         raise BadInput(f"unknown {what} {name!r}; known: {shown}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
 from kvspec.geometry import SIZES, Config
 from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
+from kvspec.similar import did_you_mean
 
 OPEN = OperationRecord(
     "open",
@@ -81,9 +81,8 @@ Operation = dict[str, Any]
 
 def unknown(name: Any) -> str:
     """Write the message for an unknown operation, with similar names, if any."""
-    alike = get_close_matches(str(name), OPERATIONS, 3)
-    hint = f"did you mean {', '.join(alike)}?" if alike else f"there are append and {len(OPERATIONS) - 1} more"
-    return f"unknown operation {name!r:.60}; {hint}"
+    hint = did_you_mean(name, OPERATIONS) or f"; there are append and {len(OPERATIONS) - 1} more"
+    return f"unknown operation {name!r:.60}{hint}"
 
 
 def parts_of(op: Operation) -> Sequence[Operation]:

@@ -82,6 +82,16 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
         "is no file, and no trace in words, such as",
     ),
     "a misspelt chapter to explain": (("explain", "RNG"), "unknown chapter 'RNG'; did you mean RING"),
+    "a misspelt size in a trace": (("replay", "ring windw=3: append 1"), "field 'windw'; did you mean window?"),
+    "a misspelt kind in a trace": (("replay", "rng window=3: append 1"), "copy, store, page, ragged, bucket, sink"),
+    "a misspelt operation": (("replay", "ring window=3: apend 1"), "operation 'apend'; did you mean append"),
+    "a misspelt argument": (
+        ("replay", "ring window=3: append 1 fil=bits"),
+        "argument 'fil'; did you mean fill?",
+    ),
+    "a misspelt fill": (("replay", "ring window=3: append 1 fill=bts"), "is 'bts'; did you mean bits"),
+    "a misspelt mask": (("replay", "ring window=3: append 1; mask causl"), "did you mean causal?"),
+    "a misspelt dtype": (("replay", "ring window=3 dtype=f61: append 1"), "is 'f61'; did you mean f16"),
     "a trace that uses what is not claimed": (
         ("replay", "growing: append 1; view", "--adapter", "support.fakes.parts_of_reference:growing-view_visible"),
         "does not claim growing.view, which the trace uses",

@@ -3,7 +3,6 @@ runs in the process that judges."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
@@ -13,6 +12,7 @@ from kvconform.oracle.deviating import Deviating, root
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
+from kvspec.similar import did_you_mean
 
 
 def deviating(entries: Iterable[KnownDeviation]) -> Deviating:
@@ -42,9 +42,8 @@ def _planted(name: str) -> Any:
 
     bugs = known_bugs()
     if name not in bugs:
-        near = difflib.get_close_matches(name, bugs, 2)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`kvconform mutants --list` lists them"
-        raise BadInput(f"model {name!r:.80}: no planted bug has this id; {hint}; a class is FILE.py:NAME")
+        hint = did_you_mean(name, bugs, 2) or "; `kvconform mutants --list` lists them"
+        raise BadInput(f"model {name!r:.80}: no planted bug has this id{hint}; a class is FILE.py:NAME")
     return bugs[name].adapter()
 
 

@@ -1,0 +1,30 @@
+"""What a misspelt name may have meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvspec.similar import did_you_mean
+
+KNOWN = ("append", "attend", "open", "RING-9")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("apend", "; did you mean append or attend or open?"),
+        ("opn", "; did you mean open?"),
+        ("ring-9", "; did you mean RING-9?"),
+        ("xyz", ""),
+        ("", ""),
+        (None, ""),
+        (17, ""),
+        ("append" * 100_000, ""),
+    ],
+)
+def test_it_names_what_is_alike_and_nothing_else(name: object, said: str) -> None:
+    assert did_you_mean(name, KNOWN) == said
+
+
+def test_it_names_at_most_so_many() -> None:
+    assert did_you_mean("apend", KNOWN, 1) == "; did you mean append?"
