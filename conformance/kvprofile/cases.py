@@ -10,7 +10,7 @@ from typing import Any, Literal
 from kvprofile.case import Case
 from kvprofile.model_shapes import MODELS
 from kvspec.errors import BadInput
-from kvspec.geometry import LAYOUTS
+from kvspec.geometry import WORDS
 from kvspec.tables import table
 
 NUMBERS = {"n": "rows", "b": "batch", "p": "page"}
@@ -26,7 +26,7 @@ def read(text: str) -> Case:
         if word[1:].isdigit():
             fields[NUMBERS[word[0]]] = int(word[1:])
         else:
-            fields["layout" if word in LAYOUTS else "pairing"] = word
+            fields["layout" if word in WORDS["layout"] else "pairing"] = word
     model = next(model for model in MODELS if model.id == name)
     return Case(operation, model, int(context), **fields)
 

@@ -11,7 +11,7 @@ from kvref.arithmetic.casts import narrowed, narrows
 from kvref.cite import cite
 from kvref.memory import meter
 from kvspec.contract import Pair, Readable
-from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
+from kvspec.geometry import DTYPES, WORDS, Array, Config
 from kvspec.refusals import common as refusals
 
 
@@ -21,7 +21,8 @@ class Buffer:
     kind = "copy"
 
     def __init__(self, config: Config) -> None:
-        if not refusals.valid(config) or not config.capacity or config.batch != 1 or config.layout not in LAYOUTS:
+        known = config.layout in WORDS["layout"]
+        if not (refusals.valid(config) and config.capacity and config.batch == 1 and known):
             raise refusals.config("COPY-16", self.kind, config)
         cite("COPY-1")
         self.config = config

@@ -57,7 +57,7 @@ def _replaced(config: Config, old: int, new: int) -> Plan:
 def sequence_bytes(config: Config) -> int:
     """Bytes of one sequence of a store: keys and values of all its layers, or the largest number there is."""
     assert config.layers is not None and config.max_len is not None
-    elements = config.layers * config.kv_heads * config.max_len * (config.k_dim + config.v_dim)
+    elements: int = config.layers * config.kv_heads * config.max_len * (config.k_dim + config.v_dim)
     return min(LARGEST, elements * DTYPES[config.dtype].itemsize)
 
 

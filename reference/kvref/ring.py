@@ -24,6 +24,7 @@ class Ring(Attending):
 
     kind = "ring"
     in_round = False
+    window: int
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or config.window is None:

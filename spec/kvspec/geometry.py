@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import ml_dtypes
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct, convert, defstruct, structs
+
+from kvspec.chapters import CHAPTERS
+from kvspec.chapters.record import Field
+from kvspec.tables import table
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,25 +30,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 """The dtypes rows may have, by their names in traces, on the wire and in reports."""
 
-LAYOUTS = ("token", "head")
-"""Layouts of a copy buffer: token-major `[capacity, kv_heads, dim]`, head-major `[kv_heads, capacity, dim]`."""
+OWN: dict[str, Field] = {
+    name: convert({"name": name, **row}, Field)
+    for chapter in CHAPTERS
+    for name, row in table("kvspec.chapters", chapter).get("fields", {}).items()
+}
+"""The fields of a Config that not every kind has, by name, in the order of the chapters that bring them."""
 
-PADDINGS = ("left", "right")
-"""The sides on which the sequences of a ragged cache are padded."""
 
-
-class Config(Struct, frozen=True):
-    """The configuration of a cache: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`.
-
-    `step` is the number of rows by which storage grows; `window` (ring) the number of rows a query sees, itself
-    included; `capacity` and `layout` (copy) the rows of its buffer and how they lie; `layers` (store) how many
-    layers it has, `max_len` (store, bounded) how many rows each can hold; `page_size` and `pages` (page) the
-    rows of a page and how many the pool has, `debug` whether freed ones are poisoned; `bounds` (bucket) the
-    rows that graphs are there for, as `4-8-16`; `padding` (ragged) the side on which sequences are padded;
-    `sinks` (sink) the first rows, which are kept, `beside` 1 where the window does not count them, `shifted` 1
-    where positions are those within the cache. Fields of other kinds are None. A Config may hold values that no
-    cache accepts; see GROW-11, RING-14.
-    """
+class Geometry(Struct, frozen=True):
+    """What every cache is configured by: rows are `[batch, kv_heads, T, k_dim]` and `[batch, kv_heads, T, v_dim]`,
+    and `step` is the number of rows by which storage grows."""
 
     batch: int = 1
     kv_heads: int = 2
@@ -52,19 +48,6 @@ class Config(Struct, frozen=True):
     v_dim: int = 6
     dtype: str = "f16"
     step: int = 256
-    window: int | None = None
-    capacity: int | None = None
-    layout: str | None = None
-    layers: int | None = None
-    max_len: int | None = None
-    page_size: int | None = None
-    pages: int | None = None
-    debug: int | None = None
-    bounds: str | None = None
-    padding: str | None = None
-    sinks: int | None = None
-    beside: int | None = None
-    shifted: int | None = None
 
     def shape(self, kind: str, rows: int) -> tuple[int, int, int, int]:
         """Give the shape of `rows` rows; `kind` is "k" or "v"."""
@@ -79,21 +62,40 @@ class Config(Struct, frozen=True):
         """Give all fields that are set."""
         return {k: v for k, v in structs.asdict(self).items() if v is not None}
 
-    def changed(self, **fields: Any) -> Config:
+    def changed(self, **fields: Any) -> Self:
         """Make a copy with some fields changed."""
         return structs.replace(self, **fields)
 
 
-SIZES = (
-    *("batch", "kv_heads", "k_dim", "v_dim", "step", "window", "capacity", "layers", "max_len"),
-    *("page_size", "pages", "debug", "sinks", "beside", "shifted"),
-)
+if TYPE_CHECKING:
+
+    class Config(Geometry, frozen=True):
+        """The configuration of a cache: its geometry, and the fields that chapters bring; those of other kinds are
+        None. It may hold values that no cache accepts; see GROW-11, RING-14."""
+
+        def __init__(self, *sizes: Any, **fields: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+
+else:
+    Config = defstruct(
+        "Config",
+        [(name, (str if f.words or f.pattern else int) | None, None) for name, f in OWN.items()],
+        bases=(Geometry,),
+        frozen=True,
+        module=__name__,
+    )
+
+OWN_SIZES = tuple(name for name, field in OWN.items() if not field.words and not field.pattern)
+"""The fields that not every kind has and that are whole numbers."""
+
+SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", *OWN_SIZES)
 """The fields of a Config that are whole numbers."""
 
-WORDS = {"dtype": tuple(DTYPES), "layout": LAYOUTS, "padding": PADDINGS}
+WORDS = {"dtype": tuple(DTYPES), **{name: field.words for name, field in OWN.items() if field.words}}
 """The fields of a Config that are words, and the allowed words."""
 
-TEXTS = {"bounds": "^[0-9]{1,5}(-[0-9]{1,5}){0,7}$"}
+TEXTS = {name: field.pattern for name, field in OWN.items() if field.pattern}
 """The fields of a Config that are texts, and their patterns."""
 
 FIELDS = (*SIZES, *WORDS, *TEXTS)

@@ -99,8 +99,8 @@ def _meant(item: Any) -> Iterator[Argument]:
 
 def record(chapter: str) -> Chapter:
     """Read the record of a chapter. Raises msgspec.ValidationError that names the field."""
-    rows = table("kvspec.chapters", chapter)
-    for kind in ("operations", "abilities", "dialects", "values", "tensors", "columns"):
+    rows = dict(table("kvspec.chapters", chapter))
+    for kind in ("fields", "operations", "abilities", "dialects", "values", "tensors", "columns"):
         key = "heading" if kind == "columns" else "name"
         rows[kind] = [{key: name, **row} for name, row in rows.get(kind, {}).items()]
     for operation in rows["operations"]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kvspec.chapters import CHAPTERS
+from kvspec.geometry import OWN
 from kvspec.operations.table import CHAPTER_OF, OF_ALL, OF_KIND, OPERATIONS
-from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, abilities
+from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, abilities, fields_of
 from support.chapter_words import named, own
 from tools.floors import PACKAGES
 
@@ -86,6 +87,8 @@ def test_what_a_record_names_is_there(chapter: str) -> None:
     record = RECORDS[chapter]
     assert {*record.on, *record.speaks_of, *(k for p in record.probes for k in p.kinds)} <= set(KINDS)
     assert set(record.kind.also if record.kind else ()) <= set(OPERATIONS)
+    assert set(record.kind.answers if record.kind else ()) <= set(TENSORS)
+    assert set(fields_of(chapter) if record.kind else ()) <= set(OWN)
     assert {n for o in record.operations for n in (*o.needs, *(a.needs for a in o.arguments if a.needs))} <= set(
         CHAPTERS
     )
@@ -96,6 +99,7 @@ def test_every_operation_value_and_tensor_is_one_chapters() -> None:
     assert len(OPERATIONS) == len(OF_ALL) + sum(len(r.operations) for r in records)
     assert len(VALUES) == sum(len(r.values) for r in records)
     assert len(TENSORS) == sum(len(r.tensors) for r in records)
+    assert len(OWN) == sum(len(r.fields) for r in records)
     assert len({r.letters for r in records}) == len(CHAPTERS)
 
 

@@ -24,8 +24,8 @@ def geometry(config: Config) -> Geometry:
 
 
 def _layers(config: Config) -> int:
-    assert config.layers is not None
-    return config.layers
+    layers: int = config.layers
+    return layers
 
 
 class Handles:

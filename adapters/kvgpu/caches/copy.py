@@ -14,7 +14,7 @@ from kvgpu.memory.cache_rows import acceptable
 from kvgpu.memory.layout import Geometry, Place
 from kvgpu.runtime import Block, Work
 from kvspec.contract import Pair, Readable
-from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
+from kvspec.geometry import DTYPES, WORDS, Array, Config
 from kvspec.refusals import common as refusals
 
 QUAD = 4
@@ -37,7 +37,8 @@ class Buffer:
     kind = "copy"
 
     def __init__(self, config: Config, space: Workspace) -> None:
-        if not acceptable(config) or not config.capacity or config.batch > 1 or config.layout not in LAYOUTS:
+        known = config.layout in WORDS["layout"]
+        if not (acceptable(config) and config.capacity and config.batch <= 1 and known):
             raise refusals.config("COPY-16", self.kind, config)
         self.config, self.space, self.capacity = config, space, config.capacity
         one = Geometry.of(config)

@@ -33,11 +33,13 @@ class Ring(Attending):
     kind = "ring"
     misfit = "RING-13"
     in_round = False
+    window: int
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.window is None or not acceptable(config):
             raise refusals.config("RING-14", self.kind, config)
-        self.config, self.space, self.window = config, space, config.window
+        self.config, self.space = config, space
+        self.window = config.window
         self.store = Slots(space, config)
         self._forget()
 

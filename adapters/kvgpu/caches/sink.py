@@ -28,8 +28,9 @@ class Sink:
         flags = {config.beside, config.shifted}
         if config.window is None or config.sinks is None or not acceptable(config) or not flags <= {None, 1}:
             raise refusals_sink.config("SINK-16", config)
-        self.config, self.space, self.sinks = config, space, config.sinks
-        self.most = config.window + (config.sinks if config.beside else 0)
+        self.config, self.space = config, space
+        self.sinks: int = config.sinks
+        self.most: int = config.window + (config.sinks if config.beside else 0)
         if self.most <= self.sinks:
             raise refusals_sink.no_room("SINK-17", config.window, config.sinks)
         self.store = Slots(space, config)

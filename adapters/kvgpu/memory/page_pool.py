@@ -26,7 +26,8 @@ class Pool:
 
     def __init__(self, space: Workspace, config: Config) -> None:
         assert config.pages is not None and config.page_size is not None
-        self.space, self.config, self.size = space, config, config.page_size
+        self.space, self.config = space, config
+        self.size: int = config.page_size
         self.geometry = Geometry.of(config)
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))

@@ -19,12 +19,12 @@ from kvconform.bugs.trace_sources import covers
 from kvconform.generate.fit_to_adapter import claimed, fitted, suits
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import GEOMETRIES, at
-from kvconform.generate.shrink.numbers import LARGE, REACHES, SIZES, with_operations
+from kvconform.generate.shrink.numbers import COUNTS, LARGE, REACHES, SIZES, with_operations
 from kvconform.generate.shrink.simpler import simpler
 from kvconform.generate.variations import alike, blind, inputs
 from kvspec.contract import Description
 from kvspec.errors import BadInput
-from kvspec.geometry import DTYPES
+from kvspec.geometry import DTYPES, OWN
 from kvspec.operations.table import ARGUMENTS, OF_KIND, TAKES_ROWS, Operation
 from kvspec.reading.clauses import index
 from kvspec.registry import KINDS
@@ -35,9 +35,6 @@ EXAMPLES, COVERED = 60, 40
 
 VARIED = 60
 """Random variations that are tried."""
-
-COUNTS = (*SIZES, "step", "layers", "page_size", "pages")
-"""Sizes of a config that are no geometry."""
 
 GEOMETRY: dict[str, tuple[Any, ...]] = {
     "k_dim": (8, 17, 64, 128),
@@ -54,7 +51,7 @@ ROWS = (1, 2, 3, 17, 40)
 POSITIONS = ("to", "at", "position", "start")
 """Arguments that are positions of rows."""
 
-ROOMS = ("capacity", "max_len", "pages")
+ROOMS = tuple(name for name, field in OWN.items() if field.most)
 """Sizes that bound how many rows there may be."""
 
 EMPTIES = ("free", "reset")

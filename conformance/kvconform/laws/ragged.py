@@ -15,7 +15,7 @@ from kvconform.generate.strategies import ragged
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
-from kvspec.geometry import PADDINGS, Config
+from kvspec.geometry import WORDS, Config
 from kvspec.operations.table import listed
 from kvspec.trace import Trace
 
@@ -88,7 +88,7 @@ def alone(draw: st.DrawFn, config: Config) -> Sides:
 def side(draw: st.DrawFn, config: Config) -> Sides:
     """Padding on one side, or on the other."""
     b = _built(draw, config)
-    sides = (_trace(config.changed(padding=padding), b.ops, config.batch) for padding in PADDINGS)
+    sides = (_trace(config.changed(padding=padding), b.ops, config.batch) for padding in WORDS["padding"])
     return Sides(*sides)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from kvspec.registry import CACHES, TENSORS
+from kvspec.registry import CACHES, TENSORS, opened
 
 
 def foreign(operation: str, kinds: frozenset[str], names: Iterable[str]) -> str:
@@ -21,5 +21,4 @@ def _can_hold(operation: str, kinds: frozenset[str], name: str) -> bool:
     if kinds <= set(CACHES) and any(map(str.isdigit, which)):
         return False  # a cache of one sequence shows no layers or sequences by number
     tensor = TENSORS[what]
-    always = not tensor.after and not tensor.kinds
-    return always or operation in tensor.after or not kinds.isdisjoint(tensor.kinds)
+    return tensor.always or operation in tensor.after or any(what in opened(kind).answers for kind in kinds)

@@ -115,7 +115,8 @@ class RingOfPages(MaskedRing):
 
     def held_after(self, n: int) -> int:
         """How many rows an attend of n rows is about."""
-        return min(self.offset, self.window - 1) + n
+        kept: int = min(self.offset, self.window - 1)
+        return kept + n
 
     def mask(self, logical: Logical) -> Array | None:
         """The window is part of every mask; columns are in the order of slots."""

@@ -169,9 +169,10 @@ class CacheModel:
 
     def _width(self, n: int) -> int:
         """Rows in the history of an append of n: all; of a ring the window, or what a chunk keeps and adds."""
-        if self.config.window is None:
+        window: int | None = self.config.window
+        if window is None:
             return self.offset + n
-        return min(self.offset + 1, self.config.window) if n == 1 else min(self.offset, self.config.window - 1) + n
+        return min(self.offset + 1, window) if n == 1 else min(self.offset, window - 1) + n
 
     def view(self) -> list[int]:
         """What a reader may look at without writing: the newest W-1 tokens of a ring, else all."""
@@ -226,7 +227,8 @@ class CacheModel:
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
         """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""
-        window, declared = self.config.window, self.claim.dialect("rewind")
+        window: int | None = self.config.window
+        declared = self.claim.dialect("rewind")
         highest, before = (saved.highest, saved.stop) if saved else (self.highest, self.before)
         if window is None or to == end or declared == -1:
             return True

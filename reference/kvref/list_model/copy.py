@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kvref.cite import cite
 from kvref.list_model.rows import Rows
 from kvspec.errors import Refused
-from kvspec.geometry import LAYOUTS, Config
+from kvspec.geometry import WORDS, Config
 from kvspec.refusals import common
 from kvspec.serials import ZEROED
 
@@ -28,7 +28,8 @@ class BufferModel:
     kind = "copy"
 
     def __init__(self, config: Config) -> None:
-        if not (common.valid(config) and config.batch == 1 and config.capacity and config.layout in LAYOUTS):
+        known = config.layout in WORDS["layout"]
+        if not (common.valid(config) and config.batch == 1 and config.capacity and known):
             raise common.config("COPY-16", self.kind, config)
         cite("COPY-1")
         self.config = config

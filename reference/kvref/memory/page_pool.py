@@ -25,8 +25,8 @@ class Pool:
     """Row s of head h of page p is `keys[p, h, s]` and `values[p, h, s]`; `counts[p]` tables have page p."""
 
     def __init__(self, config: Config) -> None:
-        assert config.pages is not None and config.page_size is not None
-        self.config, self.size, self.counts = config, config.page_size, [0] * config.pages
+        self.config, self.counts = config, [0] * config.pages
+        self.size: int = config.page_size
         self.keys, self.values = (
             meter.allocated((config.pages, *config.shape(kind, self.size)[1:]), DTYPES[config.dtype])
             for kind in "kv"

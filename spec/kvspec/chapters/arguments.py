@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvspec.chapters.record import Argument
-from kvspec.geometry import DTYPES, LAYOUTS, PADDINGS
 from kvspec.geometry import TEXTS as IN_CONFIGS
+from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
 
 ALIKE = (
@@ -46,11 +46,9 @@ SEVERAL_CACHES = "^[A-Z]{1,8}$"
 """The names of one cache or several, in order: `BC`."""
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "dtype": tuple(DTYPES),
+    **CONFIG_WORDS,
     "fill": FILLS,
     "input": INPUTS,
-    "layout": LAYOUTS,
-    "padding": PADDINGS,
     "queries": QUERIES,
     "pairing": PAIRINGS,
 }

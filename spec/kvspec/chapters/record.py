@@ -131,8 +131,8 @@ class Tensor(Part, frozen=True):
     pair: bool = True
     after: tuple[str, ...] = ()
     """The operations whose answers may hold it."""
-    kinds: tuple[str, ...] = ()
-    """The kinds of caches whose answers may all hold it. Any answer may, if nothing is said here and above."""
+    always: bool = False
+    """Whether every answer may."""
 
 
 class Column(Part, frozen=True):
@@ -164,6 +164,8 @@ class Kind(Part, frozen=True):
     grows_with_drafts: bool = False
     """Whether drafts that were not kept may have made it grow, so that its capacity is not the spec's until it is
     freed."""
+    answers: tuple[str, ...] = ()
+    """The arrays that any answer of its caches may hold."""
     tried: Mapping[str, Any] = {}
     """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
@@ -174,6 +176,21 @@ class Kind(Part, frozen=True):
     """The clause that leaves arrays to their caller, whatever it does to them."""
     bits: str = ""
     """The clause by which rows are kept to the bit."""
+
+
+class Field(Part, frozen=True):
+    """A field of a config that not every kind has: a whole number if it has neither words nor a pattern."""
+
+    name: str
+    says: str
+    words: tuple[str, ...] = ()
+    """The allowed words, the simplest one first."""
+    pattern: str = ""
+    """The pattern that its whole text has."""
+    reached: bool = False
+    """Whether numbers in operations reach it, so that a smaller one makes these smaller too."""
+    most: bool = False
+    """Whether it bounds how many rows there may be."""
 
 
 class Probe(Part, frozen=True):
@@ -188,6 +205,8 @@ class Chapter(Part, frozen=True):
 
     letters: str
     """The letters that begin its clause ids."""
+    fields: tuple[Field, ...] = ()
+    """The fields of a config that it brings. Kinds of other chapters may name them too."""
     kind: Kind | None = None
     """The kind that it lets an adapter open, named like the chapter."""
     rooms: Mapping[str, tuple[str, ...]] = {}

@@ -43,8 +43,9 @@ def commit(case: Case) -> Cost:
 
 def _kept(layer: Layer) -> int:
     """Count rows that a layer may move: the drafts, a ring's window twice, the context only if storage moves."""
-    if layer.config.window is not None:
-        return layer.drafts + 2 * layer.config.window
+    window: int | None = layer.config.window
+    if window is not None:
+        return layer.drafts + 2 * window
     return layer.drafts + (layer.live if layer.moved else 0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
-from kvspec.geometry import SIZES, Config
+from kvspec.geometry import OWN, OWN_SIZES, Config
 from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
 from kvspec.similar import did_you_mean
 
@@ -17,11 +17,9 @@ OPEN = OperationRecord(
         Argument("kind", "kind", default=None, kinds=KINDS),
         *arguments(
             [
-                {"sizes": ["window", "step", *(name for name in SIZES if name not in ("window", "step"))]},
-                {"name": "bounds", "holds": "bounds", "optional": True},
+                {"sizes": ["step", *OWN_SIZES, "batch", "kv_heads", "k_dim", "v_dim"]},
                 "dtype?",
-                {"name": "layout", "holds": "layout", "optional": True},
-                {"name": "padding", "holds": "padding", "optional": True},
+                *({"name": name, "holds": name, "optional": True} for name in OWN if name not in OWN_SIZES),
             ]
         ),
     ),

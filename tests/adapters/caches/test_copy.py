@@ -13,7 +13,7 @@ from kvgpu.adapter import Caches
 from kvspec.cast_edges import EDGES
 from kvspec.contract import Pair
 from kvspec.errors import Refused
-from kvspec.geometry import DTYPES, LAYOUTS, Array, Config
+from kvspec.geometry import DTYPES, WORDS, Array, Config
 from kvspec.rows import settled
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Step
@@ -68,7 +68,7 @@ def config(pick: random.Random, wide: int = 1) -> Config:
         v_dim=wide * pick.choice((1, 2, 3, 4, 7, 8, 16, 32)),
         dtype=pick.choice(tuple(DTYPES)),
         capacity=pick.choice((1, 2, 3, 5, 16, 100)),
-        layout=pick.choice(LAYOUTS),
+        layout=pick.choice(WORDS["layout"]),
     )
 
 
@@ -110,7 +110,7 @@ def test_what_is_compared_holds_refusals_of_every_kind_and_casts_of_both_sorts()
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", WORDS["layout"])
 def test_a_copy_is_one_launch_and_moves_only_its_rows(name: str, layout: str) -> None:
     caches, shape = ADAPTERS[name](), Config(kv_heads=4, k_dim=64, v_dim=32, capacity=50, layout=layout)
     buffer, rows = caches.open("copy", shape), [np.ones((3, 4, dim), np.float32) for dim in (64, 32)]

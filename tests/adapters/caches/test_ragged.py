@@ -11,7 +11,7 @@ import pytest
 from kvconform.generate.strategies import ragged
 from kvgpu.adapter import Caches
 from kvspec.contract import Pair
-from kvspec.geometry import PADDINGS, Array, Config
+from kvspec.geometry import WORDS, Array, Config
 from support import random_traces, slow
 from support.device.device_costs import cost, raises
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
@@ -44,7 +44,7 @@ def fed(ours: Caches, lengths: tuple[int, ...] = (1, 3, 2), padding: str = "left
     return cache
 
 
-@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("padding", WORDS["padding"])
 def test_a_step_of_all_sequences_moves_the_new_rows_alone(padding: str) -> None:
     ours = adapter()
     cache, there = fed(ours, padding=padding), ours.place(*block(1))

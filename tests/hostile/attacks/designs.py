@@ -14,7 +14,7 @@ import numpy as np
 from kvref import masks
 from kvref.arithmetic.casts import narrowed, narrows
 from kvspec.contract import Lengths, Pair
-from kvspec.geometry import DTYPES, LAYOUTS, SIZES, Array, Config, fits
+from kvspec.geometry import DTYPES, SIZES, WORDS, Array, Config, fits
 from kvspec.masks import Logical, Window
 
 
@@ -540,7 +540,7 @@ class SlotBuffer:
 
     def __init__(self, config: Config) -> None:
         check(config, "capacity", "layout")
-        demand(config.batch == 1 and config.layout in LAYOUTS, "no such buffer")
+        demand(config.batch == 1 and config.layout in WORDS["layout"], "no such buffer")
         self.config, self.room = config, config.capacity or 0
         dims, dtype = (config.k_dim, config.v_dim), DTYPES[config.dtype]
         self.slots = {i: Row(*(np.zeros((config.kv_heads, d), dtype) for d in dims)) for i in range(self.room)}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from kvspec.geometry import OWN, OWN_SIZES
 from kvspec.operations.table import RUN, Operation
 from kvspec.trace import Trace
 
 LARGE = 64
 """Larger numbers are lowered by halving, as if every number above one that fails failed too."""
 
-SIZES = ("window", "capacity", "max_len")
+SIZES = tuple(name for name, field in OWN.items() if field.reached)
 """Sizes that the numbers in operations reach; both are lowered together, so that a full cache stays full."""
+
+COUNTS = ("step", *OWN_SIZES)
+"""Sizes of a config that are no geometry."""
 
 REACH = 3
 """How far below a size a number may be that goes with it."""
@@ -23,7 +27,7 @@ Place = tuple[str | int, ...]
 
 def large_numbers(trace: Trace) -> list[Place]:
     """Give where large numbers stand: sizes of the config, then arguments of operations."""
-    fields = [(name,) for name in (*SIZES, "step", "layers", "page_size", "pages") if getattr(trace.config, name)]
+    fields = [(name,) for name in COUNTS if getattr(trace.config, name)]
     found: list[Place] = [*fields]
     for i, op in enumerate(trace.ops):
         found += [(i, a) for a, value in op.items() if type(value) is int]

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from kvconform.generate.shrink.numbers import SIZES, lower_reaching, with_operations
 from kvconform.generate.shrink.operations import in_the_place_of, lower_numbers, shorter
+from kvspec.geometry import OWN, OWN_SIZES
 from kvspec.operations.table import listed, numbers_in
 from kvspec.trace import Trace
 
-PLAIN = {"batch": 1, "kv_heads": 1, "dtype": "f16", "k_dim": 8, "v_dim": 6, "step": 256, "layout": "token"}
+PLAIN = {"batch": 1, "kv_heads": 1, "dtype": "f16", "k_dim": 8, "v_dim": 6, "step": 256}
+PLAIN |= {name: field.words[0] for name, field in OWN.items() if field.words}
 """The simplest value of each config field."""
 
 EACH = ("lengths", "counts")
@@ -37,7 +39,7 @@ def _plainer_configs(trace: Trace) -> Iterator[Trace]:
 
 
 def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
-    for name in (*SIZES, "layers"):
+    for name in OWN_SIZES:
         size = getattr(trace.config, name)
         for lower in lower_numbers(size) if size else ():
             if lower:

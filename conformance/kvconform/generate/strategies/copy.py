@@ -13,7 +13,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
-from kvspec.geometry import LAYOUTS, Config
+from kvspec.geometry import WORDS, Config
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -75,7 +75,7 @@ def configs(draw: st.DrawFn) -> Config:
     small = st.integers(1, 6)
     return geometry(draw, heads=4).changed(
         capacity=mostly(draw, small, st.integers(7, 40)),
-        layout=draw(st.sampled_from(LAYOUTS)),
+        layout=draw(st.sampled_from(WORDS["layout"])),
     )
 
 
@@ -157,7 +157,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     capacity = scale.size(turn)
-    return scale.fields(f"capacity={capacity} layout={LAYOUTS[turn % 2]}"), ""
+    return scale.fields(f"capacity={capacity} layout={WORDS['layout'][turn % 2]}"), ""
 
 
 WALKS = Moves(

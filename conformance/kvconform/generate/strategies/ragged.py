@@ -16,7 +16,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, inside, unseen
-from kvspec.geometry import PADDINGS, Config
+from kvspec.geometry import WORDS, Config
 from kvspec.operations.table import listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -58,7 +58,7 @@ def _between(now: int, bound: int) -> list[str]:
     """Give the operations that take another cache; afterwards there are as many sequences as before."""
     back = f"filter {listed(range(now))}"
     other = f"open B batch=1; B: feed {bound}; extend B; {back}"
-    opposite = [f"open B padding={side} batch=2; B: feed 1,0; extend B; {back}" for side in PADDINGS]
+    opposite = [f"open B padding={side} batch=2; B: feed 1,0; extend B; {back}" for side in WORDS["padding"]]
     alone = "open B kind=growing batch=1"
     joins = [f"{alone}; B: append {n}; join {'B' * now}" for n in range(bound + 1)]
     extracts = [f"{alone}; B: append 1; extract {s} B; B: view; B: append 1; B: view" for s in range(now)]
@@ -94,7 +94,7 @@ def continuations(session: Session) -> list[str]:
 
 def plans() -> list[Plan]:
     """Plan a few sequences of some rows, padded on either side."""
-    return [_plan(side, *bounds) for bounds in BOUNDS for side in PADDINGS]
+    return [_plan(side, *bounds) for bounds in BOUNDS for side in WORDS["padding"]]
 
 
 def _plan(side: str, most: int, bound: int) -> Plan:
@@ -109,7 +109,7 @@ def configs(draw: st.DrawFn) -> Config:
     return geometry(draw).changed(
         batch=draw(st.integers(1, 4)),
         step=mostly(draw, st.integers(1, 6), st.sampled_from((8, 256))),
-        padding=draw(st.sampled_from(PADDINGS)),
+        padding=draw(st.sampled_from(WORDS["padding"])),
     )
 
 
@@ -170,7 +170,7 @@ class _Drawing(Drawing):
     def _another(self) -> list[str]:
         """Open a second batch, of either side, or use it."""
         if "B" not in self.session.caches:
-            return [f"open B batch={self.number(1, 2)} padding={self.of(*PADDINGS)}"]
+            return [f"open B batch={self.number(1, 2)} padding={self.of(*WORDS['padding'])}"]
         now = len(self.session.caches["B"].all)
         return [f"B: feed {listed(self.number(0, 4) for _ in range(now))}"]
 
@@ -252,7 +252,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     batch = max(3, scale.batch)
     most = listed([scale.at_once, *[1] * (batch - 1)])
-    return scale.fields(f"batch={batch} padding={PADDINGS[turn % 2]}"), unseen(scale, f"feed {most}")
+    return scale.fields(f"batch={batch} padding={WORDS['padding'][turn % 2]}"), unseen(scale, f"feed {most}")
 
 
 WALKS = Moves(

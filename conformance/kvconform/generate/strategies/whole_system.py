@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.contract import CHAPTERS
-from kvspec.geometry import PADDINGS, Config
+from kvspec.geometry import WORDS, Config
 from kvspec.operations.table import listed
 from kvspec.registry import CACHES
 from kvspec.trace import Trace
@@ -97,7 +97,7 @@ class _System(Drawing):
             pages = f"page_size={self.number(1, 3)} pages={self.number(1, 6)}{self.of('', ' debug=1')}"
             yield f"open F kind=page {pages}"
         if "ragged" in self.chapters:
-            yield f"open H kind=ragged batch={self.number(1, 3)} padding={self.of(*PADDINGS)}"
+            yield f"open H kind=ragged batch={self.number(1, 3)} padding={self.of(*WORDS['padding'])}"
         if {"growing", "ragged"} <= set(self.chapters):
             yield "open I kind=growing"
         if "sink" in self.chapters:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, LAYOUTS
+from kvspec.geometry import DTYPES, WORDS
 from support.engines.foreign.demands import want, want_sizes
 
 
@@ -83,7 +83,8 @@ class Buffer:
 
     def __init__(self, config: Any) -> None:
         want_sizes(config, "capacity")
-        want(config.batch == 1 and config.layout in LAYOUTS, f"batch {config.batch}, layout {config.layout}")
+        known = config.layout in WORDS["layout"]
+        want(config.batch == 1 and known, f"batch {config.batch}, layout {config.layout}")
         self.capacity, self.sides = config.capacity, (Side(config, config.k_dim), Side(config, config.v_dim))
 
     def copy(self, keys: Any, values: Any, n: int, at: int, sliding: bool) -> None:

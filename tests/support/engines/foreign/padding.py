@@ -12,7 +12,7 @@ import numpy as np
 
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, PADDINGS
+from kvspec.geometry import DTYPES, WORDS
 from support.engines.foreign.demands import want, want_rows, want_sizes
 from support.engines.foreign.remembering import Remembering
 
@@ -30,7 +30,7 @@ class Batch:
 
     def __init__(self, config: Any) -> None:
         want_sizes(config, "step")
-        want(config.padding in PADDINGS, f"padding {config.padding}")
+        want(config.padding in WORDS["padding"], f"padding {config.padding}")
         self.config, self.left = config, config.padding == "left"
         self.all: list[list[Row]] = [[] for _ in range(config.batch)]
         self.fed: tuple[list[int], int] | None = None
