@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kvspec import masks, strict_json
-from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.chapters.record import Argument
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
+from kvspec.operations.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.operations.table import (
     ARGUMENTS,
     OF_KIND,

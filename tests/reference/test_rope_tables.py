@@ -16,9 +16,9 @@ from kvgpu.memory import rope_angles as device_angles
 from kvref import rope
 from kvref.arithmetic import rope_angles
 from kvref.list_model import rope as listed_rope
-from kvspec.chapters.arguments import PAIRINGS
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
+from kvspec.operations.arguments import PAIRINGS
 from support.engines.rope_engines import Frequencies, by_exponential, by_power, by_running_product
 
 PLACES = (0, 1, 2, 3, 7, 100, 4095, 65_536, 100_000, 1_000_003, (1 << 31) - 1, 1 << 40, (1 << 62) + 12_345)

@@ -12,11 +12,11 @@ from zlib import crc32
 from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.real_geometry import GEOMETRIES, MOST_WORK, at, beyond, work
-from kvspec.chapters.arguments import ALIKE as ALIKE_FILLS
 from kvspec.contract import Description
 from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
 from kvspec.notation import sentence
+from kvspec.operations.arguments import ALIKE as ALIKE_FILLS
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, opening

@@ -15,10 +15,10 @@ from kvconform.generate.variations import alike, blind
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvref.page import Pages
-from kvspec.chapters.arguments import ALIKE
 from kvspec.contract import description
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence, sentence
+from kvspec.operations.arguments import ALIKE
 from kvspec.rows import MAKE
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

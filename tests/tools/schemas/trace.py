@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvspec import masks, trace
-from kvspec.chapters.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.chapters.record import Argument
 from kvspec.geometry import SIZES, WORDS
 from kvspec.geometry import TEXTS as PATTERNS
+from kvspec.operations.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.operations.table import OPERATIONS
 from kvspec.registry import KINDS
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kvspec.chapters.arguments import CACHE_NAME
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.contract.description_fields import KNOWN, SEVERAL
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.input_forms import INPUTS
+from kvspec.operations.arguments import CACHE_NAME
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import messages

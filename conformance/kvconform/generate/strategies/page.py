@@ -16,8 +16,8 @@ from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
 from kvref.list_model.page import PagedSequence
-from kvspec.chapters.arguments import ALIKE, PAIRINGS
 from kvspec.geometry import Config
+from kvspec.operations.arguments import ALIKE, PAIRINGS
 from kvspec.operations.table import listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace

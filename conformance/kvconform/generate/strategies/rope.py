@@ -13,8 +13,8 @@ from kvconform.generate.strategies.plan_moves import plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.arguments import PAIRINGS
 from kvspec.geometry import Config
+from kvspec.operations.arguments import PAIRINGS
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
