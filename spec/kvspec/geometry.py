@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, convert, defstruct, structs
 
 from kvspec.chapters import CHAPTERS
-from kvspec.chapters.record import Field
+from kvspec.chapters.record import LARGEST_SIZE, Field
 from kvspec.tables import table
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -89,8 +89,11 @@ else:
 OWN_SIZES = tuple(name for name, field in OWN.items() if not field.words and not field.pattern)
 """The fields that not every kind has and that are whole numbers."""
 
-SIZES = ("batch", "kv_heads", "k_dim", "v_dim", "step", *OWN_SIZES)
-"""The fields of a Config that are whole numbers."""
+SIZES: dict[str, int] = {
+    **dict.fromkeys(("batch", "kv_heads", "k_dim", "v_dim", "step"), LARGEST_SIZE),
+    **{name: OWN[name].high for name in OWN_SIZES},
+}
+"""The fields of a Config that are whole numbers, and the largest that a trace may begin with."""
 
 WORDS = {"dtype": tuple(DTYPES), **{name: field.words for name, field in OWN.items() if field.words}}
 """The fields of a Config that are words, and the allowed words."""

@@ -48,8 +48,6 @@ LARGEST_TRACE = 4096
 """Operations a trace may have."""
 LONGEST_RUN = 1 << 17
 """Operations that one run may stand for."""
-LARGEST_SIZE = 1 << 17
-"""The largest size in the configuration that a trace begins with."""
 LARGEST_FILE = 8 << 20
 """Bytes a trace file may have."""
 
@@ -171,9 +169,9 @@ def config_from_json(fields: Any, kind: str) -> Config:
     if unknown:
         hint = did_you_mean(unknown[0], FIELDS) or f"; known: {', '.join(FIELDS)}"
         raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}{hint}")
-    for name in SIZES:
-        if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= LARGEST_SIZE):
-            bounds = f"from 1 to {LARGEST_SIZE}"
+    for name, most in SIZES.items():
+        if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= most):
+            bounds = f"from 1 to {most}"
             raise BadInput(f"trace, config: {name} must be a whole number {bounds}, is {fields[name]!r:.40}")
     for name, words in WORDS.items():
         if name in fields and fields[name] not in words:

@@ -12,6 +12,9 @@ Holds = Literal["number", "numbers", "truth", "text", "counts"]
 LARGEST = 1 << 31
 """Bound on the magnitude of whole numbers in a trace, unless one has its own bound."""
 
+LARGEST_SIZE = 1 << 17
+"""Bound on a size in the config that a trace begins with, unless it has its own bound."""
+
 METERED = ("host_to_device", "device_to_host", "device_to_device", "launches", "allocations", "synchronisations")
 """The counts of a meter: bytes copied to, from and on the device; launches, allocations, waits."""
 
@@ -187,6 +190,8 @@ class Field(Part, frozen=True):
     """The allowed words, the simplest one first."""
     pattern: str = ""
     """The pattern that its whole text has."""
+    high: int = LARGEST_SIZE
+    """The largest number that a trace may begin with; 1 for what is either said or not."""
     reached: bool = False
     """Whether numbers in operations reach it, so that a smaller one makes these smaller too."""
     most: bool = False

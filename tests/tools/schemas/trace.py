@@ -63,7 +63,7 @@ def schema() -> dict[str, Any]:
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {
-                    **{n: {"type": "integer", "minimum": 1, "maximum": trace.LARGEST_SIZE} for n in SIZES},
+                    **{n: {"type": "integer", "minimum": 1, "maximum": most} for n, most in SIZES.items()},
                     **{name: {"enum": list(words)} for name, words in WORDS.items()},
                     **{name: {"type": "string", "pattern": pattern} for name, pattern in PATTERNS.items()},
                 },

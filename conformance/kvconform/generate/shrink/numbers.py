@@ -12,7 +12,7 @@ LARGE = 64
 SIZES = tuple(name for name, field in OWN.items() if field.reached)
 """Sizes that the numbers in operations reach; both are lowered together, so that a full cache stays full."""
 
-COUNTS = ("step", *OWN_SIZES)
+COUNTS = ("step", *(name for name in OWN_SIZES if OWN[name].high > 1))
 """Sizes of a config that are no geometry."""
 
 REACH = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvconform.generate.shrink.numbers import SIZES, lower_reaching, with_operations
 from kvconform.generate.shrink.operations import in_the_place_of, lower_numbers, shorter
-from kvspec.geometry import OWN, OWN_SIZES
+from kvspec.geometry import OWN
 from kvspec.operations.table import listed, numbers_in
 from kvspec.trace import Trace
 
@@ -39,7 +39,7 @@ def _plainer_configs(trace: Trace) -> Iterator[Trace]:
 
 
 def _smaller_sizes(trace: Trace) -> Iterator[Trace]:
-    for name in OWN_SIZES:
+    for name in (*SIZES, "layers"):
         size = getattr(trace.config, name)
         for lower in lower_numbers(size) if size else ():
             if lower:
