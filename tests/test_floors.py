@@ -61,6 +61,7 @@ performs operations, to the records."""
 HOUSE = (
     *(
         "__main__",
+        "testcase",
         "api",
         "cli",
         "commands",

@@ -144,14 +144,22 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
             options, unknown = parser().parse_known_args(given)
             if unknown:
                 options.parser.unknown(unknown)
-            return _run(options, process)
+            return _run(options, process, given)
         except SystemExit as e:
             return e.code if isinstance(e.code, int) else _told(str(e.code), 3) if e.code else 0
         except KeyboardInterrupt:
             return _told("interrupted", 130)
 
 
-def _run(options: argparse.Namespace, process: tuple[str, ...]) -> int:
+def _run(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[str]) -> int:
+    if options.command in ("run", "smoke"):
+        from kvconform.commands import project
+        from kvspec.errors import BadInput
+
+        try:
+            options, process = project.completed(parser(), given, options, process)
+        except BadInput as e:
+            return _told(str(e), 2, options.command)
     if options.command in ("run", "smoke", "replay", "prove"):
         whole = [getattr(options, name, None) for name in ("server", "engine")]
         count = sum(map(bool, (options.adapter, process, *whole)))

@@ -29,9 +29,16 @@ CHECKS = Path(__file__).parent / "checks"
 SUITE = "kvconform.checks"
 """What the ids of its tests begin with, wherever it is installed."""
 
-UNNAMED = "the suite judges an adapter: name it with --kv-adapter"
+UNNAMED = "the suite judges an adapter: name it with --kv-adapter, or in [tool.kvconform] of pyproject.toml"
+
+USUAL_TRACES = 60
+"""Traces that each exploration draws, where nothing says how many."""
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
+REPORT: pytest.StashKey[Path | None] = pytest.StashKey()
+"""The folder of the report."""
+TAKEN: pytest.StashKey[str] = pytest.StashKey()
+"""What was taken from the project's own settings, in a line."""
 RESULT: pytest.StashKey[CheckResult] = pytest.StashKey()
 """What a test judged."""
 
@@ -44,42 +51,77 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the suite."""
     group = parser.getgroup("kvconform", "conformance of a KV cache")
     group.addoption("--kv-adapter", metavar="NAME", help="adapter to judge: a name, or module:Class")
-    group.addoption("--kv-traces", type=int, default=60, help="traces drawn by each exploration")
-    group.addoption("--kv-seed", type=int, default=0, help="seed of the random traces")
+    group.addoption("--kv-traces", type=int, help=f"traces drawn by each exploration ({USUAL_TRACES})")
+    group.addoption("--kv-seed", type=int, help="seed of the random traces (0)")
     group.addoption("--kv-known", metavar="FILE", type=Path, help="known deviations (kvconform.toml)")
     group.addoption("--kv-report", metavar="DIR", type=Path, help="folder for the record and its reports")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a run if an adapter is named."""
-    name = config.getoption("--kv-adapter")
-    if not name:
-        if config.getoption("pyargs", False) and any(str(a).startswith(SUITE) for a in config.args):
-            raise pytest.UsageError(UNNAMED)
+    asked = config.getoption("pyargs", False) and any(str(a).startswith(SUITE) for a in config.args)
+    if not (asked or config.getoption("--kv-adapter")):
         return
     from kvconform.runner.run import Run
     from kvconform.worker.process import WorkerFailure
     from kvspec.errors import BadInput, CannotRun
 
+    name = ""
     try:
-        run = Run(_settings(config), None if _is_xdist_worker(config) else config.getoption("--kv-report"))
+        said = _said(config)
+        settings = _settings(said)
+        name = settings.adapter
+        run = Run(settings, None if _is_xdist_worker(config) else said.get("report"))
     except (BadInput, CannotRun, WorkerFailure) as e:
         raise pytest.UsageError(str(e) if str(e).startswith(name) else f"{name}: {e}") from None
-    config.stash[RUN] = run
+    config.stash[RUN], config.stash[REPORT] = run, said.get("report")
     config.pluginmanager.register(_Results(run))
 
 
-def _settings(config: pytest.Config) -> Settings:
-    """Read the settings of the run from pytest's options. Raises BadInput."""
+def _said(config: pytest.Config) -> dict[str, Any]:
+    """What pytest's options say, and in their absence the project's own settings. Raises BadInput."""
+    from kvconform.runner import project_file
+
+    given = {name: config.getoption(f"--kv-{name}") for name in ("adapter", "traces", "seed", "known", "report")}
+    given = {name: value for name, value in given.items() if value is not None}
+    instead = {*given, "processes", "minutes", *(["command"] if "adapter" in given else [])}
+    taken = {n: value for n, value in project_file.read(config.rootpath).items() if n not in instead}
+    config.stash[TAKEN] = project_file.told(taken) if taken else ""
+    return taken | {n: config.rootpath / taken[n] for n in project_file.PATHS if n in taken} | given
+
+
+def _settings(said: dict[str, Any]) -> Settings:
+    """The settings of the run. Raises BadInput, UsageError where no adapter is named."""
+    from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES
     from kvconform.runner.settings import Settings
     from kvconform.runner.verdict import known
 
+    command, quick = tuple(said.get("command", ())), said.get("quick", False)
+    if not (name := said.get("adapter") or (command and Path(command[0]).name)):
+        raise pytest.UsageError(UNNAMED)
+    more = {"deadline": said["deadline"]} if "deadline" in said else {}
+    more |= {"memory_limit": said["memory"] << 20} if "memory" in said else {}
     return Settings(
-        config.getoption("--kv-adapter"),
-        traces=config.getoption("--kv-traces"),
-        seed=config.getoption("--kv-seed"),
-        known=known.read(config.getoption("--kv-known")),
+        name,
+        command,
+        traces=said.get("traces", QUICK_TRACES if quick else USUAL_TRACES),
+        seed=said.get("seed", 0),
+        chapters=tuple(said.get("chapters", ())),
+        clauses=tuple(said.get("clauses", ())),
+        level="visible" if said.get("visible") else None,
+        cover_traces=QUICK_COVERS if quick else 0,
+        quick=quick,
+        known=known.read(said.get("known")),
+        **more,
     )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is judged, and with which settings."""
+    run = config.stash.get(RUN, None)
+    if run is None:
+        return []
+    return [f"kvconform: {line}" for line in (f"judging {run.settings.adapter}", config.stash[TAKEN]) if line]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -87,7 +129,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     run = config.stash.get(RUN, None)
     if run is None:
         return
-    folder = config.getoption("--kv-report")
+    folder = config.stash.get(REPORT, None)
     if folder is not None and not _is_xdist_worker(config):
         _report(run, folder)
     run.close()
@@ -154,8 +196,17 @@ class CheckItem(pytest.Item):
             pytest.skip(result.unjudged)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The message says it all: a failure's trace, or the harness's traceback."""
-        return f"{excinfo.typename}: {excinfo.value}"
+        """The message says it all: a failure's trace with its drawing, or the harness's traceback."""
+        return "\n\n".join([f"{excinfo.typename}: {excinfo.value}", *self._drawing()])
+
+    def _drawing(self) -> Iterator[str]:
+        """The drawing of the shortest trace that fails."""
+        from kvreports.drawing.text import draw
+
+        failures = self.stash[RESULT].tally.failures if RESULT in self.stash else []
+        unknown = [f for f in failures if not f.expected]
+        if unknown:
+            yield draw(min(unknown, key=lambda f: len(f.steps)).steps)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it stands, and the heading of a failure."""

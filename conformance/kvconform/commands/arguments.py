@@ -105,10 +105,19 @@ def above_zero(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Read a number of seconds above 0. Raises ArgumentTypeError."""
+    return _time(text, "seconds")
+
+
+def minutes(text: str) -> float:
+    """Read a number of minutes above 0. Raises ArgumentTypeError."""
+    return _time(text, "minutes")
+
+
+def _time(text: str, unit: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0 < number < 1e6:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+        raise ArgumentTypeError(f"{text!r} is not a number of {unit} above 0")
     return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,11 +14,11 @@ from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command, serving
-from kvconform.generate.amounts import TRACES
+from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
 from kvconform.runner.pool import opened
-from kvconform.runner.record import output, report_folder
+from kvconform.runner.record import github, output, report_folder
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import known
@@ -35,11 +36,8 @@ FEWEST = 16
 SAMPLE = 500
 """Cover traces of each chapter that a run on single clauses judges first."""
 
-SMALLEST = 20
-"""Cover traces of each chapter that a quick run judges."""
-
-OF_CLAUSES, OF_QUICK = 20, 2
-"""Traces that each exploration draws: in a run on single clauses, and in a quick one."""
+OF_CLAUSES = 20
+"""Traces that each exploration draws in a run on single clauses."""
 
 
 def main(options: Namespace) -> int:
@@ -76,11 +74,19 @@ def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | Non
     """Print the result, write the report, and name the next command. Gives 3 if the report cannot be written."""
     if options.quiet and options.format == "table":
         print(next_command.headline(record))
+        _annotate(record, options)
         return output.written(write) if write else 0
     unwritten = output.deliver([record], options.format, write, unclaimed=options.unclaimed)
+    _annotate(record, options)
     if options.format == "table" and not record.partial:
         tell(f"next: {next_command.after_run(record, options)}")
     return unwritten
+
+
+def _annotate(record: Record, options: Namespace) -> None:
+    """Write annotations for GitHub, on standard error: standard output is the result."""
+    if github.wanted(options.annotations):
+        sys.stderr.write("".join(f"{line}\n" for line in github.lines(record)))
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -95,10 +101,11 @@ def settings_of(options: Namespace) -> Settings:
         level=options.level,
         deadline=options.deadline,
         memory_limit=options.memory << 20,
-        cover_traces=SMALLEST if options.quick else SAMPLE if options.clause else 0,
+        cover_traces=QUICK_COVERS if options.quick else SAMPLE if options.clause else 0,
         quick=options.quick,
         known=known.read(options.known),
         max_failures=options.maxfail or 0,
+        minutes=options.minutes or 0.0,
         again=_failed_before(options) if options.last_failed else (),
     )
 
@@ -114,7 +121,7 @@ def _failed_before(options: Namespace) -> tuple[str, ...]:
 
 
 def _usual_traces(options: Namespace) -> int:
-    return OF_QUICK if options.quick else OF_CLAUSES if options.clause else TRACES
+    return QUICK_TRACES if options.quick else OF_CLAUSES if options.clause else TRACES
 
 
 def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run:

@@ -5,6 +5,9 @@ from __future__ import annotations
 TRACES, SEED = 24, 0
 """Traces that each exploration draws, and the seed of all drawing, by default."""
 
+QUICK_TRACES, QUICK_COVERS = 2, 20
+"""Traces that each exploration draws in a quick run, and cover traces of each chapter that it judges."""
+
 FEW = 10
 """A run is one of few traces if it draws fewer than this for each exploration."""
 

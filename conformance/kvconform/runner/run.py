@@ -81,8 +81,8 @@ class Run:
             for result in results:
                 self.keep(result)
                 self.progress.ended(result)
-                if self.settings.max_failures and self.progress.failed >= self.settings.max_failures:
-                    self.partial_reason = f"stopped after {self.progress.failed} failed, as it was asked to"
+                if reason := self._enough():
+                    self.partial_reason = reason
                     break
         except KeyboardInterrupt:
             self.partial_reason = INTERRUPTED
@@ -90,6 +90,15 @@ class Run:
             self.partial_reason = str(e)
             self._problems.append(f"harness: {e}")
         self.progress.end()
+
+    def _enough(self) -> str:
+        """Why the run stops here, as it was asked to; empty if it goes on."""
+        failed, minutes = self.settings.max_failures, self.settings.minutes
+        if failed and self.progress.failed >= failed:
+            return f"stopped after {self.progress.failed} failed, as it was asked to"
+        if minutes and time.monotonic() - self._clock > 60 * minutes:
+            return f"stopped after {minutes:g} minutes, as it was asked to"
+        return ""
 
     def keep(self, result: CheckResult) -> None:
         """Write down what a check showed. A check that is judged again takes the place of the first time."""

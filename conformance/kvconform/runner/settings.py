@@ -39,6 +39,8 @@ class Settings:
     """Failures that are expected."""
     max_failures: int = 0
     """Checks that may fail before the run stops; 0 for any number."""
+    minutes: float = 0.0
+    """Minutes after which the run stops; 0 for no limit."""
     again: tuple[str, ...] = ()
     """Judge only these checks, which failed in the run before; if there are none, judge all."""
 

@@ -17,8 +17,8 @@ from tabulate import tabulate
 
 from kvconform.checks.suite import selected
 from kvconform.checks.task import judge as judge_check
-from kvconform.commands.run import OF_QUICK, SMALLEST
 from kvconform.diagnosis.diagnose import diagnose
+from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES
 from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict.tally import Tally
@@ -137,9 +137,9 @@ def claimed(bug: Bug, without: Without | None = None) -> Description:
 def judged(bug: Bug, diagnosed: bool = True, without: Without | None = None) -> Blame:
     """Judge an engine with this bug as a quick run does, in this process."""
     began = time.process_time()
-    under_test = LocalAdapter(bug.adapter(), traces=OF_QUICK, cover_traces=SMALLEST)
+    under_test = LocalAdapter(bug.adapter(), traces=QUICK_TRACES, cover_traces=QUICK_COVERS)
     under_test.adapter = claimed(bug, without)
-    settings = Settings("bug", traces=OF_QUICK, cover_traces=SMALLEST, quick=True)
+    settings = Settings("bug", traces=QUICK_TRACES, cover_traces=QUICK_COVERS, quick=True)
     total = Tally()
     for check in selected(settings, under_test.adapter):
         if check.chapter in index_chapters():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, BooleanOptionalAction
 
 from kvconform.commands.arguments import (
     above_zero,
@@ -16,6 +16,7 @@ from kvconform.commands.arguments import (
     add_report,
     add_unclaimed,
     count,
+    minutes,
 )
 
 
@@ -32,7 +33,8 @@ def run(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--quick",
-        action="store_true",
+        action=BooleanOptionalAction,
+        default=False,
         help="worked examples, and a small share of the covers and random traces: seconds instead of minutes",
     )
     parser.add_argument(
@@ -46,10 +48,18 @@ def run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
+    parser.add_argument(
+        "--minutes", type=minutes, help="stop after this time; what was judged is kept, and marked partial"
+    )
     add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
     _add_ending(parser)
     _add_whole_engine(parser)
     add_unclaimed(parser)
+    parser.add_argument(
+        "--annotations",
+        action="store_true",
+        help="also write what broke as annotations of GitHub; they are written where GITHUB_ACTIONS is true, too",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print the result in one line, and no progress")
     add_format(parser)
 

@@ -1,0 +1,62 @@
+"""Annotations of GitHub: one for each way in which clauses broke, and no text of a record ends or forges one."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvconform import cli
+from kvconform.runner.record import github
+from reports.drawing.test_drawings import ring_steps
+from support import fakes
+from support.samples.record_samples import changed, clause, failing, failure, passing, record
+
+
+def test_a_passing_run_has_none() -> None:
+    assert github.lines(passing()) == []
+
+
+def test_each_way_is_an_error_the_first_one_first() -> None:
+    told = github.lines(failing())
+    assert told[0].startswith("::error title=GROW-7 FAIL%3A wrong row::slot 2, head 1 holds row c")
+    assert "%0Agrowing step=4: append 4; rewind 2; append 1%0Akvconform explain GROW-7" in told[0]
+    assert all(line.startswith("::error title=") and "\n" not in line for line in told)
+    assert not any("GROW-3" in line for line in told), "a known deviation is no error"
+
+
+def test_a_run_that_is_no_answer_has_one() -> None:
+    (told,) = github.lines(changed(passing(), exit_status=3, problems=["harness: it died"]))
+    assert told.startswith("::error title=The harness failed::") and "it died" in told
+
+
+def test_there_are_no_more_than_github_shows() -> None:
+    names = ["RING-1", "RING-4", "RING-9", "RING-11", "GROW-1", "GROW-2", "GROW-3", "GROW-7", "MASK-2", "MASK-5"]
+    names += ["SNAP-1", "SNAP-3"]
+    said = [clause(n, "CRASH" if i % 2 else "HANG", f"it died {n}") for i, n in enumerate(names)]
+    many = [
+        failure("FAIL", n, ring_steps(), n, cause="alias" if i % 2 else "wrong row") for i, n in enumerate(names)
+    ]
+    assert len(github.lines(record("x", said, many))) <= github.MOST
+    for i, c in enumerate(said):
+        c["chapter"] = f"chapter {i}"
+    told = github.lines(record("x", said, many))
+    assert len(told) == github.MOST and told[-1] == "::error title=3 more::see the report"
+
+
+def test_what_an_adapter_says_forges_no_line() -> None:
+    evil = "a\n::set-env name=X::y\r\x1b[2J, 100%: b"
+    (told,) = github.lines(
+        record("x", [clause("RING-4", "FAIL")], [failure("FAIL", "RING-4", ring_steps(), evil, words=evil)])
+    )
+    assert "\n" not in told and "\r" not in told and "\x1b" not in told and "100%25" in told
+
+
+@pytest.mark.parametrize("by", ["option", "environment", "nobody"])
+def test_a_run_writes_them_where_it_is_asked_to(
+    by: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", fakes.environment()["PYTHONPATH"])
+    monkeypatch.setenv("GITHUB_ACTIONS", "true" if by == "environment" else "")
+    words = ["run", "support.fakes.adapters:AcceptsAnyRewind", "--clause", "GROW-7", "--quick", "-q"]
+    assert cli.main([*words, *["--annotations"] * (by == "option")]) == 1
+    out, err = capsys.readouterr()
+    assert ("::error title=GROW-7 FAIL" in err) == (by != "nobody") and "::" not in out
