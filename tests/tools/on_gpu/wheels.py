@@ -1,0 +1,43 @@
+"""Wheels that are carried to a machine without a network: those whose packages it lacks are unpacked."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+NEEDED = ("numpy", "ml_dtypes", "msgspec", "hypothesis", "tabulate", "jinja2", "psutil", "packaging")
+"""The modules that all parts import. Pytest is needed for one part."""
+
+DOWNLOAD = (
+    "python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux2014_x86_64 "
+    "--platform manylinux_2_28_x86_64 -d wheels msgspec ml-dtypes tabulate psutil packaging"
+)
+"""How to make the folder. `--no-deps` keeps it small: name what is missing."""
+
+
+def unpack(folder: Path | None, into: Path) -> Iterator[str]:
+    """Unpack the wheels of a folder whose packages are missing, and say what was done with each. Raises OSError
+    where there is no such folder, or a file in it is no wheel."""
+    if folder is None:
+        return
+    for wheel in sorted(Path(folder).resolve(strict=True).glob("*.whl")):
+        name = wheel.name.partition("-")[0]
+        if there := _there(name):
+            yield f"{wheel.name}: not used, {name} {there} is there"
+            continue
+        try:
+            with zipfile.ZipFile(wheel) as file:
+                file.extractall(into)
+        except zipfile.BadZipFile as e:
+            raise OSError(f"{wheel} is no wheel ({e})") from None
+        yield f"{wheel.name}: used"
+
+
+def _there(name: str) -> str:
+    """Give the version of an installed package; empty where it is missing."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
