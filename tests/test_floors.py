@@ -73,6 +73,7 @@ HOUSE = (
         "vectors",
         "log",
         "serving",
+        "steps",
     ),
     *("laws", "generate", "judge", "oracle", "worker", "message", "version"),
 )

@@ -1,4 +1,4 @@
-"""`kvconform check LOG`: judges an engine by its log, without an adapter."""
+"""`kvconform check LOG`: judges an engine by its log, without an adapter. A log of steps has a judge of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kvconform.commands import check_steps
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.log import log_file
@@ -27,6 +28,7 @@ from kvconform.runner.verdict.models import demand_claimed
 from kvconform.runner.verdict.result import CheckResult
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import Evidence, verdict_on
+from kvconform.steps.log_file import is_steps
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
@@ -35,6 +37,8 @@ from kvspec.records.run import Record
 
 def main(options: Namespace) -> int:
     """Judge each life of the log; print the result and write the report. The exit status is that of `run`."""
+    if is_steps(Path(options.log)):
+        return check_steps.main(options)
     began, lives = time.monotonic(), log_file.read(Path(options.log))
     adapter = lives[0].adapter if options.level is None else lives[0].adapter.at_most(options.level)
     expected = known.applying(known.read(options.known), adapter)

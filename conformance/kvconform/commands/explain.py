@@ -7,7 +7,8 @@ from argparse import Namespace
 
 from tabulate import tabulate
 
-from kvconform.judge import steps, trial
+from kvconform.judge import steps as drawn_steps
+from kvconform.judge import trial
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner.settings import require_known
 from kvreports.drawing.text import draw as drawn
@@ -15,13 +16,14 @@ from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import LETTERS
 from kvspec.serving import clauses as serving
+from kvspec.steps import clauses as steps
 
 
 def main(options: Namespace) -> int:
     """Print a clause, or the clauses of a chapter. Raises BadInput for an id that is neither."""
     name = options.clause.upper()
-    if name.partition("-")[0] == "SERVE":
-        _serving(name)
+    if (beside := {"SERVE": _serving, "STEP": _steps}.get(name.partition("-")[0])) is not None:
+        beside(name)
         return 0
     if name in LETTERS:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
@@ -42,7 +44,7 @@ def _explain(clause: Clause) -> None:
     for example in clause.examples:
         seen = trial.run(example.trace, CitingReference(), REFERENCE)
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
-        print(drawn(steps.steps(seen, clause.seen_in)))
+        print(drawn(drawn_steps.steps(seen, clause.seen_in)))
 
 
 def _serving(name: str) -> None:
@@ -62,6 +64,21 @@ def _serving(name: str) -> None:
         print(f"\nExample {example.id}{window}\n")
         rows = [(row.step, row.tokens, row.sees) for row in example.rows]
         print(tabulate(rows, ("do", "tokens > answer", "its last query sees"), tablefmt="plain"))
+
+
+def _steps(name: str) -> None:
+    """Explain a clause on logs of steps, or list them all."""
+    if name == "STEP":
+        for each in steps.index().values():
+            print(_wrapped(f"{each.id} {each.text}", "    "))
+        return
+    require_known("clause", name, tuple(steps.index()))
+    clause = steps.index()[name]
+    print(f"{clause.id}, of logs that have this: {', '.join(clause.needs)}\n\n{_wrapped(clause.text)}")
+    if clause.reason:
+        print("\n" + _wrapped(f"Why: {clause.reason}"))
+    for example in clause.examples:
+        print(f"\nExample {example.id}\n\n{example.log}\n{_wrapped(example.says)}")
 
 
 def _wrapped(text: str, indent: str = "") -> str:

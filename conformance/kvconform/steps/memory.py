@@ -1,0 +1,74 @@
+"""What lies in the slots of a pool: for each, the history of its row, and who wrote it when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+NOBODY, WRITTEN, ZEROED, REJECTED = range(4)
+"""What a slot holds: nothing yet, a row, zeros, or the row of a draft that was rejected."""
+WHAT, COPIED, LOADED = 3, 4, 8
+"""The bits of a state that say so, and those of rows that were copied or loaded."""
+
+Ints = NDArray[np.int64]
+Slots = Ints | list[int] | slice
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are kept elsewhere: what `Memory` holds of some slots, and the group that they are of."""
+
+    arrays: tuple[NDArray[np.generic], ...]
+    group: int
+
+
+class Memory:
+    """The slots of one pool. A page's row r lies in slot page * rows + r. `history` names all that a row depends
+    on; `tokens` the tokens alone; `before` what the slot held until it was written last. Memory is taken as pages
+    are used."""
+
+    def __init__(self, pages: int, rows: int) -> None:
+        slots = pages * rows
+        self.rows = rows
+        self.history, self.tokens, self.before = (np.zeros(slots, np.int64) for _ in range(3))
+        self.writer, self.position, self.step = (np.zeros(slots, np.int32) for _ in range(3))
+        self.state = np.zeros(slots, np.uint8)
+        self.group = np.full(pages, -1, np.int16)
+        """The group whose rows a page holds; -1 while it was never used."""
+
+    @property
+    def _arrays(self) -> tuple[NDArray[np.generic], ...]:
+        return self.history, self.tokens, self.before, self.writer, self.position, self.step, self.state
+
+    def write(self, slots: Ints, history: Ints, tokens: Ints, writer: Ints, position: Ints, step: int) -> None:
+        """Write rows, each to its slot."""
+        self.before[slots] = self.history[slots]
+        self.history[slots], self.tokens[slots] = history, tokens
+        self.writer[slots], self.position[slots] = writer, position
+        self.step[slots], self.state[slots] = step, WRITTEN
+
+    def reject(self, slots: Slots) -> None:
+        """Let rows be those of rejected drafts."""
+        self.state[slots] = REJECTED
+
+    def slots_of(self, page: int) -> slice:
+        """Give the slots of a page."""
+        return slice(page * self.rows, (page + 1) * self.rows)
+
+    def zero(self, page: int) -> None:
+        """Let a page hold zeros."""
+        self.state[self.slots_of(page)] = ZEROED
+
+    def taken(self, page: int) -> Rows:
+        """Give a copy of a page's rows."""
+        return Rows(tuple(array[self.slots_of(page)].copy() for array in self._arrays), int(self.group[page]))
+
+    def put(self, page: int, rows: Rows, mark: int) -> None:
+        """Put rows into a page; `mark` says that they were copied or loaded."""
+        for array, part in zip(self._arrays, rows.arrays, strict=True):
+            array[self.slots_of(page)] = part
+        self.state[self.slots_of(page)] &= WHAT
+        self.state[self.slots_of(page)] |= mark
+        self.group[page] = rows.group

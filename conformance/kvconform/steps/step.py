@@ -1,0 +1,266 @@
+"""One step of a log: the rows of all its requests are written, and then their queries see.
+
+So a request may find, within a step, what another one writes in it: a layer's rows are written before its queries
+attend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvconform.steps.broken import Broken
+from kvconform.steps.holders import Holders
+from kvconform.steps.log_file import LARGEST_NUMBER, Header, number, numbers
+from kvconform.steps.memory import Memory
+from kvconform.steps.requests import MOST_TOKENS, Request
+from kvconform.steps.sight import Sight
+from kvconform.steps.words import counted
+from kvspec.errors import BadInput
+
+KEYS = frozenset({"start", "n", "tables", "more", "drafts"})
+
+
+class Part(NamedTuple):
+    """What a step computes of a request: `n` rows from position `start` on; those of `drafts` come last. `checks`
+    says that rows before `start` came into its tables; `found`, that they were found in the prefix cache."""
+
+    request: Request
+    start: int
+    n: int
+    drafts: list[int]
+    checks: bool
+    found: bool
+
+
+class Stepping:
+    """Takes the steps of a log, and what was sampled in them."""
+
+    def __init__(
+        self, header: Header, memory: list[Memory], holders: Holders, sight: Sight, counts: Counter[str]
+    ) -> None:
+        self._header, self._memory, self._holders, self._sight = header, memory, holders, sight
+        self.counts = counts
+        self.number = 0
+        self._joined: dict[Request, int] = {}
+        """The requests that got tables in this step, and where they go on."""
+
+    def take(self, step: Mapping[str, Any], alive: Mapping[str, Request]) -> None:
+        """Take a step. Raises Broken and BadInput."""
+        self.number += 1
+        self.counts["steps"] += 1
+        parts = [self._part(name, given, alive) for name, given in step.items()]
+        self._joined = {part.request: part.start for part in parts if part.checks}
+        self._write(parts)
+        for part in parts:
+            if part.checks:
+                self._sight.check(part.request, part.start, self.number, part.found)
+        for part in parts:
+            self._done(part)
+
+    def _broken(self, clause: str, request: Request, what: str, *others: Request) -> Broken:
+        names = (request.name, *(other.name for other in others))
+        return Broken(clause, f"step {self.number}, {request.name}{what}", names)
+
+    def _part(self, name: str, given: Any, alive: Mapping[str, Request]) -> Part:
+        """Read what a step computes of a request, and let it have its pages."""
+        if not isinstance(given, dict) or given.keys() - KEYS:
+            raise BadInput(f"{name:.40} is computed with {', '.join(sorted(KEYS))}; it has {given!r:.60}")
+        request = alive.get(name)
+        if request is None or request.finished:
+            state = "was not added, or has ended" if request is None else "has ended"
+            raise Broken("STEP-26", f"step {self.number} computes {name}, which {state}", (name,))
+        start = number(given.get("start"), f"start of {name}", 0, MOST_TOKENS)
+        n = number(given.get("n"), f"n of {name}", 0, MOST_TOKENS)
+        drafts = numbers(given.get("drafts", []), f"drafts of {name}", LARGEST_NUMBER)
+        fresh = request.tables is None
+        replaced = self._give(request, given, start)
+        self._demand_positions(request, start, n, drafts, fresh)
+        again = replaced or start < request.next
+        if again:
+            request.low = [
+                min(low, g.view.first(start) // g.block)
+                for low, g in zip(request.low, self._header.groups, strict=True)
+            ]
+        return Part(request, start, n, drafts, again and start > 0, fresh)
+
+    def _give(self, request: Request, given: Mapping[str, Any], start: int) -> bool:
+        """Let a request have the tables or the more pages that it is given; say whether all are new."""
+        if "tables" in given:
+            tables = self._pages(given["tables"], request)
+            kept = [
+                {page for page in table if self._holders.holds(group, page, request)}
+                for group, table in enumerate(tables)
+            ]
+            self._holders.drop_all(request)
+            request.tables = [list(table) for table in tables]
+            request.low = [group.view.first(start) // group.block for group in self._header.groups]
+            for group, table in enumerate(tables):
+                for index in range(request.low[group], len(table)):
+                    self._hold(request, group, index, start, kept[group])
+        elif request.tables is None:
+            raise self._broken(
+                "STEP-21", request, " is computed, and has no pages: they were freed, or never given"
+            )
+        if "more" in given:
+            for group, pages in enumerate(self._pages(given["more"], request)):
+                table = request.begun[group]
+                table += pages
+                for index in range(max(request.low[group], len(table) - len(pages)), len(table)):
+                    self._hold(request, group, index, start, set())
+        return "tables" in given
+
+    def _pages(self, given: Any, request: Request) -> list[list[int]]:
+        """Read a list of pages for each group; -1 stands for none."""
+        if not isinstance(given, list) or len(given) != len(self._header.groups):
+            raise BadInput(
+                f"{request.name}: tables are a list of pages for each of {len(self._header.groups)} groups"
+            )
+        for table in given:
+            if not isinstance(table, list):
+                raise BadInput(f"{request.name}: a table is a list of pages, not {table!r:.40}")
+            for page in table:
+                number(page, f"{request.name}: a page", -1, LARGEST_NUMBER)
+                if page >= self._header.pages:
+                    raise self._broken("STEP-20", request, f" has page {page}; there are {self._header.pages}")
+        return given
+
+    def _hold(self, request: Request, group: int, index: int, start: int, kept: set[int]) -> None:
+        """Let a request hold a page; one that it is to write must be in no other table."""
+        page = request.begun[group][index]
+        if page < 0 or page in self._header.reserved:
+            return
+        at, pool = index * self._header.groups[group].block, self._header.groups[group].pool
+        if at >= start and page not in kept:
+            for other in self._holders.others(group, page, request):
+                of, where = self._holders.of[pool][page][other]
+                raise self._broken(
+                    "STEP-17",
+                    request,
+                    f" gets page {page} for its positions from {at} on, group {group}; {other.name} has it, "
+                    f"group {of}, for its positions from {where * self._header.groups[of].block} on",
+                    request,
+                    other,
+                )
+            self.counts["evictions"] += int(self._memory[pool].group[page] >= 0)
+        self._holders.hold(request, group, index)
+
+    def _demand_positions(self, request: Request, start: int, n: int, drafts: list[int], fresh: bool) -> None:
+        known = len(request.tokens)
+        if fresh and start >= known:
+            said = f" has {known} tokens, and rows of {start} were found: none is left to compute"
+            raise self._broken("STEP-6", request, said)
+        if request.next < start <= request.drafted[1] and not fresh:
+            of = f"position {request.next}, which is of a draft that was rejected"
+            raise self._broken("STEP-3", request, f" goes on at position {start}: its query sees the row of {of}")
+        if start > request.next and not fresh:
+            said = f" goes on at position {start}, and the rows of its first {request.next} tokens are computed"
+            raise self._broken("STEP-22", request, said)
+        end = start + n - len(drafts)
+        if n < len(drafts) + 1:
+            raise BadInput(f"{request.name}: n counts drafts and at least one token; it is {n}")
+        if end > known or (drafts and end != known):
+            said = (
+                f" computes positions {start} to {start + n - 1}, with {len(drafts)} drafts; it has {known} tokens"
+            )
+            raise self._broken("STEP-23", request, said)
+
+    def _write(self, parts: list[Part]) -> None:
+        """Write the rows of all parts."""
+        for pool in range(self._header.pools):
+            pieces = [
+                self._rows(part, group)
+                for part in parts
+                for group, of in enumerate(self._header.groups)
+                if of.pool == pool
+            ]
+            if pieces:
+                slots, history, alone, writers, positions = (
+                    np.concatenate(column) for column in zip(*pieces, strict=True)
+                )
+                self._memory[pool].write(slots, history, alone, writers, positions, self.number)
+
+    def _rows(self, part: Part, group: int) -> tuple[Any, ...]:
+        """Give slots, histories, tokens' histories, writers and positions of what a part writes in a group."""
+        request, of = part.request, self._header.groups[group]
+        first = part.start if of.view.kind != "state" else part.start + part.n - 1
+        positions = range(first, part.start + part.n)
+        for index in range(positions[0] // of.block, positions[-1] // of.block + 1):
+            self._demand_own(request, group, index)
+        end = part.start + part.n - len(part.drafts)
+        history, alone = request.history[first:end].tolist(), request.alone[first:end].tolist()
+        if part.drafts:
+            if of.view.kind == "state":
+                raise BadInput("drafts in a group of states cannot be told yet")
+            more = request.histories(part.drafts)
+            history, alone = history + more[0], alone + more[1]
+        if len(positions) == 1:
+            slots: Any = [self._slot(request, group, first)]
+        else:
+            slots = self._sight.slots(request, group, np.arange(first, part.start + part.n))
+        return slots, history, alone, [request.serial] * len(positions), positions
+
+    def _slot(self, request: Request, group: int, at: int) -> int:
+        of = self._header.groups[group]
+        place = 0 if of.view.kind == "state" else at % of.block
+        return request.begun[group][at // of.block] * self._header.rows + place
+
+    def _demand_own(self, request: Request, group: int, index: int) -> None:
+        """Demand that a page that is written is in the table, and held by this request alone."""
+        table, of = request.begun[group], self._header.groups[group]
+        at = f" writes position {index * of.block} and on, group {group}"
+        if index >= len(table):
+            raise self._broken("STEP-19", request, f"{at}; its table has {len(table)} pages of {of.block} rows")
+        page = table[index]
+        if page < 0 or page in self._header.reserved:
+            raise self._broken("STEP-20", request, f"{at}, to page {page}, which no request has")
+        others = [
+            other
+            for other in self._holders.others(group, page, request)
+            if self._joined.get(other, 0) < (index + 1) * of.block  # else it sees, in this step, what is written
+        ]
+        if others:
+            raise self._broken("STEP-16", request, f"{at}, to page {page}, which {others[0].name} has too", *others)
+        self._memory[of.pool].group[page] = group
+
+    def _done(self, part: Part) -> None:
+        """Count what was computed; let go of what no later query sees."""
+        request, end = part.request, part.start + part.n - len(part.drafts)
+        self.counts["rows"] += part.n
+        self.counts["computed"] += 1
+        if part.found and part.start:
+            self.counts["hits"] += 1
+            self.counts["reused"] += part.start
+        request.next = end
+        complete = end == len(request.tokens)
+        request.drafts = part.drafts if complete else None
+        request.drafted = (end, part.start + part.n)
+        self._holders.drop_below(request, end)
+
+    def sampled(self, request: Request, tokens: list[int]) -> None:
+        """Take the tokens that were chosen behind a request's last ones: those of right drafts, and one more."""
+        if not tokens:
+            return
+        self.counts["sampled"] += len(tokens)
+        drafts, said = request.drafts, f": {counted(len(tokens), 'token')} sampled"
+        if drafts is None:
+            raise self._broken("STEP-24", request, f"{said}, and its last token was not computed")
+        if len(tokens) > len(drafts) + 1:
+            raise self._broken("STEP-25", request, f"{said} behind {counted(len(drafts), 'draft')}")
+        if tokens[:-1] != drafts[: len(tokens) - 1]:
+            raise self._broken("STEP-25", request, f": {tokens[:-1]} were accepted, of the drafts {drafts}")
+        request.extend(tokens)
+        accepted, (first, end) = len(tokens) - 1, request.drafted
+        self.counts["accepted"] += accepted
+        self.counts["rejected"] += len(drafts) - accepted
+        self._reject(request, first + accepted, end)
+        request.next, request.drafts = first + accepted, None
+        self._holders.drop_below(request, request.next)
+
+    def _reject(self, request: Request, first: int, end: int) -> None:
+        """Let the rows of positions `first` to `end` be those of rejected drafts."""
+        for group, of in enumerate(self._header.groups):
+            if first < end:
+                self._memory[of.pool].reject(self._sight.slots(request, group, np.arange(first, end)))
