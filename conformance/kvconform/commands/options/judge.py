@@ -106,7 +106,9 @@ def _add_ending(parser: ArgumentParser) -> None:
 
 def check(parser: ArgumentParser) -> None:
     """Add the options of `kvconform check`."""
-    parser.add_argument("log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md, or `kvconform explain STEP`")
+    parser.add_argument(
+        "log", metavar="LOG", help="a log in lines of JSON; see spec/WIRE.md, or `kvconform explain STEP`"
+    )
     add_known(parser)
     add_level(parser)
     add_report(parser, "record.json, report.html, report.md and more")
