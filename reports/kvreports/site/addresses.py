@@ -20,6 +20,7 @@ TEXTS = {
     "docs/commands.md": ("commands", "Commands"),
     "docs/probe.md": ("probe", "Read an engine's attention"),
     "docs/serving.md": ("serving", "Judge a serving engine"),
+    "docs/steps.md": ("steps", "Judge a serving engine from its log"),
     "docs/how-it-works.md": ("how-it-works", "How it works"),
     "spec/kvspec/appendices/anomalies.md": ("anomalies", "Anomalies"),
     "spec/kvspec/appendices/prove.md": ("prove", "Prove"),
