@@ -22,5 +22,6 @@ CHAPTERS = (
     "bucket",
     "rope",
     "sink",
+    "layers",
 )
 """All chapters, in the order of the spec."""

@@ -1,0 +1,1 @@
+"""Bugs of caches of several layers that are more than another text in one method."""

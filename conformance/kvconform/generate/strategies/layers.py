@@ -1,0 +1,216 @@
+"""LAYER: every operation from every state of two or three small layers; random traces on others, up to the heads,
+widths and layers of released models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies.configs import geometry, mostly
+from kvconform.generate.strategies.exploration import Exploration
+from kvconform.generate.strategies.plan_moves import plan, rewinds
+from kvconform.generate.strategies.trace_builder import Drawing
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
+from kvspec.geometry import Config
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+SMALL = (
+    ("full,window:3", 5),
+    ("window:2,chunk:3,share:1", 5),
+    ("full,sinks:1:2,chunk:2", 5),
+    ("chunk:4,chunk:2", 6),
+    ("window:4,share:0,window:2", 5),
+)
+"""Layers, and the offset up to which they are covered."""
+
+MISFITS = ("kv_heads=3", "k_dim=7", "v_dim=5", "dtype=f32", "batch=2", "layers=1", "layers=7", "values=0")
+"""Rows of another geometry, or of other layers."""
+
+LONGEST = 20
+"""Most operations of a trace."""
+
+WIDE = ((1, 576, 512), (4, 128, 128), (8, 64, 64), (64, 64, 72), (16, 96, 80))
+"""Heads and widths of released models."""
+
+DEEP = ("full,window:4", "window:3,window:3,full", "chunk:8,chunk:8,full", "full,window:5,share:0,share:1")
+"""Layers as released models repeat them: as Gemma, Llama 4, and models that share."""
+
+
+def count(of: str) -> int:
+    """Count the layers with rows of their own."""
+    return sum(not layer.startswith("share") for layer in of.split(","))
+
+
+def opening(of: str) -> Config:
+    """Give the config of these layers."""
+    return Config(of=of, layers=count(of))
+
+
+def moves(bound: int, session: Session) -> list[str]:
+    """Give the appends up to a bound, every rewind, and what changes nothing."""
+    offset = session.caches["A"].offset
+    appends = [f"append {n}" for n in range(bound - offset + 1)]
+    asks = [f"ask {to}" for to in range(-1, offset + 2)]
+    return [
+        *appends,
+        *rewinds(offset, near=False),
+        *asks,
+        *(f"append 1 {each}" for each in MISFITS),
+        "free",
+        "scribble",
+    ]
+
+
+def continuations(session: Session) -> list[str]:
+    """Give appends that show which rows each layer has: one row and another, and several at once."""
+    return ["append 1; append 1", "append 3"]
+
+
+def plans() -> list[Plan]:
+    """Plan each of the small caches."""
+    return [_plan(of, bound) for of, bound in SMALL]
+
+
+def _plan(of: str, bound: int) -> Plan:
+    name = f"layers of={of} offset<={bound}"
+    return plan(name, Trace("layers", opening(of)), partial(moves, bound), continuations, look="scribble")
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Draw a few layers of any view, the sizes mostly small, and any geometry."""
+    layers: list[str] = []
+    for _ in range(draw(st.integers(1, 5))):
+        layers.append(_layer(draw, layers))
+    of = ",".join(layers)
+    return geometry(draw).changed(of=of, layers=count(of))
+
+
+def _layer(draw: st.DrawFn, before: Sequence[str]) -> str:
+    """Draw one layer; it shares only with one that has rows."""
+    owners = [number for number, layer in enumerate(before) if not layer.startswith("share")]
+    kind = draw(st.sampled_from(("full", "window", "chunk", "sinks", "window", "chunk", *["share"] * bool(owners))))
+    size = mostly(draw, st.integers(1, 5), st.integers(6, 12))
+    match kind:
+        case "full":
+            return kind
+        case "sinks":
+            return f"sinks:{draw(st.integers(1, 3))}:{size}"
+        case "share":
+            return f"share:{draw(st.sampled_from(owners))}"
+    return f"{kind}:{size}"
+
+
+@st.composite
+def deep(draw: st.DrawFn) -> Config:
+    """Draw the heads and widths of a released model, or as many layers as one has."""
+    if draw(st.booleans()):
+        heads, k_dim, v_dim = draw(st.sampled_from(WIDE))
+        of = draw(st.sampled_from(DEEP))
+        return Config(of=of, layers=count(of), kv_heads=heads, k_dim=k_dim, v_dim=v_dim)
+    few, n = draw(st.sampled_from(DEEP[:3])).split(","), draw(st.sampled_from((17, 33, 61)))
+    of = ",".join((few * n)[:n])
+    return Config(of=of, layers=n, kv_heads=draw(st.sampled_from((1, 4))), k_dim=24, v_dim=20)
+
+
+KINDS = (*("append",) * 6, *("rewind", "ask") * 2, "near", "misfit", "bits", "free", "scribble", "outside")
+"""Kinds of operations; a kind listed more often is drawn more often."""
+
+
+@st.composite
+def explored(draw: st.DrawFn) -> Trace:
+    """Draw a trace on any layers."""
+    return _Drawing(draw, Trace("layers", draw(configs()))).until(draw(st.integers(2, LONGEST)), KINDS)
+
+
+@st.composite
+def explored_deep(draw: st.DrawFn) -> Trace:
+    """Draw a trace on the layers of a released model."""
+    return _Drawing(draw, Trace("layers", draw(deep()))).until(draw(st.integers(2, 8)), KINDS)
+
+
+class _Drawing(Drawing):
+    """Draws a trace; the list model tells it the offset, and what each layer has."""
+
+    def _append(self) -> str:
+        """Append a few rows, none now and then."""
+        return f"append {self.of(1, 1, 2, 3, self.number(0, 6))}"
+
+    def _bits(self) -> str:
+        """Append rows of arbitrary bits."""
+        return f"append {self.number(1, 3)} fill=bits"
+
+    def _rewind(self) -> str:
+        """Rewind by little, or to anywhere."""
+        return f"rewind {self._target()}"
+
+    def _ask(self) -> str:
+        """Ask for the same."""
+        return f"ask {self._target()}"
+
+    def _target(self) -> int:
+        offset = self.model.offset
+        return self.of(max(0, offset - 1), max(0, offset - 2), self.number(0, offset), 0, offset)
+
+    def _near(self) -> list[str]:
+        """Rewind to a boundary of a layer: the first target that it can go to, and the one before."""
+        lacks = [max(set(range(self.model.offset)) - has, default=-1) for has in self.model.has]
+        to = self.of(*lacks)
+        return [f"ask {to}", f"rewind {max(0, self.of(to, to + 1, to + 2))}"]
+
+    def _misfit(self) -> str:
+        """Append rows that do not fit."""
+        return f"append {self.number(0, 2)} {self.of(*MISFITS)}"
+
+    def _outside(self) -> str:
+        """Rewind to where no token is."""
+        return f"rewind {self.of(-1, self.model.offset + 1, 1 << 31, -(1 << 31))}"
+
+
+EXPLORATIONS = (Exploration("layers", (), explored), Exploration("deep", (), explored_deep))
+
+
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw rows, and targets inside and beyond."""
+    cache = session.caches["A"]
+    return {
+        "n": random.choice((1, 2, 3, 5)),
+        "to": inside(cache.offset, random),
+        "beyond": beyond(cache.offset, random),
+        "length": cache.offset,
+    }
+
+
+def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
+    """Repeat layers of several views up to the scale's number of layers."""
+    size = scale.size(turn)
+    few = [f"window:{size}", "full", f"chunk:{max(2, size - 1)}", f"sinks:2:{size}"]
+    of = ",".join((few * scale.layers)[: max(2, scale.layers)])
+    return scale.fields(f"of={of} layers={max(2, scale.layers)}"), unseen(scale)
+
+
+WALKS = Moves(
+    {
+        ("layers",): (
+            "append {n}{fill}",
+            "append 1{fill}",
+            "append 1",
+            "append {n} v_dim=3",
+            "append 1 layers=1",
+            "append 0",
+            "rewind {to}",
+            "rewind {beyond}",
+            "ask {to}",
+            "free",
+            "scribble",
+        ),
+    },
+    _numbers,
+    _sized,
+)

@@ -1,0 +1,143 @@
+"""The laws of caches of several layers, whose ends are compared by what the queries of each layer see.
+
+Every side ends with appends. A side in which a rewind is refused says nothing, so none is drawn that would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from hypothesis import strategies as st
+
+from kvconform.generate.strategies import layers
+from kvconform.judge import visible
+from kvconform.judge.trial_result import TrialResult
+from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
+from kvconform.oracle.follow import at_the_end
+from kvspec.geometry import Config
+from kvspec.session.step import Step
+from kvspec.trace import Trace
+
+END = ("append 1", "append 3")
+"""What both sides end with."""
+
+
+@of_ends
+def difference(sides: Sides, results: Results) -> str:
+    """How what the queries of each layer see differs in the end. Rows are known by their position."""
+    return unequal(*(_shown(*each) for each in zip(sides, results, strict=True)))
+
+
+def _shown(side: Trace, result: TrialResult) -> list[list[str]]:
+    """For each of the last steps what each layer shows."""
+    model = at_the_end(side).caches["A"]
+    place = {serial: p for p, token in enumerate(model.tokens) for serial in token}
+    return [_layers(step, result, place) for _, step in result.steps[-len(END) :]]
+
+
+def _layers(step: Step, result: TrialResult, place: dict[int, int]) -> list[str]:
+    """A line for each layer of a step; nothing where masks are left to the caller."""
+    mask = step.arrays.get("mask")
+    count = sum(name.startswith("history.") and name.endswith(".k") for name in step.arrays)
+    names = visible.padded(step, count, result.book)
+    if names is None:
+        return [DISAGREE]
+    if mask is None:
+        return []
+    return [
+        _line([visible.seen(rows, mask, (layer, 0), q) for q in range(mask.shape[2])], place)
+        for layer, rows in enumerate(names)
+    ]
+
+
+def _line(queries: Sequence[list[tuple[int, float]] | None], place: dict[int, int]) -> str:
+    """What each query sees, by position; `?` for a row of no live token."""
+    return ", ".join(" ".join(sorted(str(place.get(s, "?")) for s, _ in seen or [])) for seen in queries)
+
+
+@of_ends
+def alone(sides: Sides, results: Results) -> str:
+    """How what the one layer shows differs from what it shows among others."""
+    left, right = (_shown(*each) for each in zip(sides, results, strict=True))
+    views = (sides.left.config.of or "").split(",")
+    at = _read(views).index(sides.right.config.of or "")
+    return unequal([shown[at : at + 1] for shown in left], right)
+
+
+def _read(views: Sequence[str]) -> list[str]:
+    """The view of each layer; of one that shares, that of its owner."""
+    return [views[int(view.partition(":")[2])] if view.startswith("share") else view for view in views]
+
+
+law = partial(register, needs=("layers",), configs=layers.configs, compare=difference)
+
+
+def _trace(config: Config, *texts: str) -> Trace:
+    return trace("layers", config, *texts, *END)
+
+
+def _appends(draw: st.DrawFn, most: int = 4) -> list[str]:
+    return [f"append {n}" for n in draw(st.lists(st.integers(0, 5), max_size=most))]
+
+
+def _going_back(draw: st.DrawFn, config: Config, ops: Sequence[str], most: int = 3) -> list[str]:
+    """Operations, and after them rewinds that are not refused, each with an append behind it."""
+    done = list(ops)
+    for _ in range(draw(st.integers(0, most))):
+        done += [f"rewind {draw(st.sampled_from(reached(config, done)))}", f"append {draw(st.integers(1, 4))}"]
+    return done
+
+
+def reached(config: Config, ops: Sequence[str]) -> list[int]:
+    """The targets, also the offset, that a cache can go to after these operations."""
+    model = at_the_end(trace("layers", config, *ops)).caches["A"]
+    return [to for to in range(model.offset + 1) if model.can_rewind(to)]
+
+
+@law("LAYER-25", compare=alone)
+def each_alone(draw: st.DrawFn, config: Config) -> Sides:
+    """Among the other layers, or alone."""
+    ops = _going_back(draw, config, _appends(draw))
+    view = draw(st.sampled_from(_read((config.of or "").split(","))))
+    return Sides(_trace(config, *ops), _trace(config.changed(of=view, layers=1), *ops))
+
+
+@law("LAYER-26")
+def split(draw: st.DrawFn, config: Config) -> Sides:
+    """The same rows in one append, or in several."""
+    before = _going_back(draw, config, _appends(draw), most=1)
+    parts = draw(st.lists(st.integers(0, 4), min_size=2, max_size=5))
+    return Sides(
+        _trace(config, *before, f"append {sum(parts)}"), _trace(config, *before, *(f"append {n}" for n in parts))
+    )
+
+
+@law("LAYER-27")
+def undone(draw: st.DrawFn, config: Config) -> Sides:
+    """An append that is taken back where that is possible, or none."""
+    before = _appends(draw)
+    offset = sum(int(op.split()[1]) for op in before)
+    more = [f"append {draw(st.integers(1, 5))}"]
+    back = [f"rewind {offset}"] if offset in reached(config, [*before, *more]) else []
+    return Sides(_trace(config, *before, *(more if back else []), *back), _trace(config, *before))
+
+
+@law("LAYER-28")
+def twice(draw: st.DrawFn, config: Config) -> Sides:
+    """Two rewinds, or the second alone."""
+    before = _appends(draw)
+    first = draw(st.sampled_from(reached(config, before)))
+    both = [to for to in reached(config, [*before, f"rewind {first}"]) if to in reached(config, before)]
+    second = draw(st.sampled_from(both)) if both else first
+    right = [*before, f"rewind {second}"]
+    return Sides(_trace(config, *before, f"rewind {first}", f"rewind {second}"), _trace(config, *right))
+
+
+@law("LAYER-29")
+def apart(draw: st.DrawFn, config: Config) -> Sides:
+    """With operations on another cache in between, or without."""
+    before = _going_back(draw, config, _appends(draw), most=1)
+    others = ("append 1", "append 3", "rewind 0", "free", "append 2")
+    mixed = [op for each in before for op in (each, f"B: {draw(st.sampled_from(others))}")]
+    return Sides(_trace(config, "open B of=full,window:2 layers=2", *mixed, "B: append 1"), _trace(config, *before))

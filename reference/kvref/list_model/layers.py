@@ -1,0 +1,208 @@
+"""Layers of unlike views in the list model: a list of tokens; for each layer which rows a query sees, and which of
+them it still has.
+
+The definition is a view's `shows`; what a layer needs follows from it. A token is the serials of its rows, layer by
+layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kvref.cite import cite
+from kvref.list_model.attention import KnownRows
+from kvref.list_model.rows import Rows, fit
+from kvref.list_model.unsaid import Unsaid
+from kvspec.contract import Claim, Lengths
+from kvspec.errors import Refused
+from kvspec.geometry import Config
+from kvspec.refusals import common
+from kvspec.refusals import layers as refusals_layers
+
+
+class View:
+    """What a layer shows: the definition that the chapter rests on."""
+
+    clause = "LAYER-4"
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether a query sees the row at a position that is not after its own."""
+        return True
+
+    def needs(self, n: int) -> set[int]:
+        """The positions below n that queries at n or later see."""
+        return {row for row in range(n) if self.shows(row, n)}
+
+
+@dataclass
+class Window(View):
+    """The newest rows, itself among them."""
+
+    size: int
+    clause = "LAYER-5"
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is among so many."""
+        return query - row < self.size
+
+
+@dataclass
+class Chunk(View):
+    """The rows of the query's own chunk."""
+
+    size: int
+    clause = "LAYER-6"
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether both lie in one chunk."""
+        return row // self.size == query // self.size
+
+
+@dataclass
+class Sinks(View):
+    """The first rows, and the newest."""
+
+    first: int
+    newest: int
+    clause = "LAYER-7"
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is one of either."""
+        return row < self.first or query - row < self.newest
+
+
+VIEWS: dict[str, Any] = {"full": View, "window": Window, "chunk": Chunk, "sinks": Sinks}
+
+
+class LayersModel:
+    """`reads[l]`: the layer whose rows layer l shows. `has[i]`: the positions of the rows that own layer i has."""
+
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
+        words = [text.split(":") for text in (config.of or "").split(",") if text]
+        own = [layer for layer, (kind, *_) in enumerate(words) if kind != "share"]
+        sizes = {int(size) for layer in own for size in words[layer][1:]}
+        if not common.valid(config) or config.batch != 1 or not own or config.layers != len(own) or 0 in sizes:
+            raise refusals_layers.config("LAYER-1", config)
+        self.reads = [int(words[layer][1]) if layer not in own else layer for layer in range(len(words))]
+        for layer, owner in enumerate(self.reads):
+            if layer not in own and (owner >= layer or owner not in own):
+                raise refusals_layers.share("LAYER-2", layer, owner)
+        self.own, self.config, self.claim = own, config, claim
+        self.views: list[View] = [VIEWS[words[layer][0]](*map(int, words[layer][1:])) for layer in own]
+        self.follows, self.took = claim.dialect("spare") == "any", False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.tokens: list[tuple[int, ...]] = []
+        self.has: list[set[int]] = [set() for _ in self.own]
+        self.queries = 0
+        self.refused = ""
+        """The clause on what was refused last, which the next append shows."""
+
+    @property
+    def offset(self) -> int:
+        """The next position."""
+        return len(self.tokens)
+
+    def key(self) -> tuple[object, ...]:
+        """The state up to renaming rows."""
+        return self.offset, *(tuple(sorted(has)) for has in self.has)
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        """Tokens; then each layer keeps what it needs, and what else it is declared to keep."""
+        if not keys.n:
+            cite("LAYER-13")
+            self.queries = 0
+            return
+        if not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n):
+            self.refused = "LAYER-12"
+            raise Refused("LAYER-11", "rows of another geometry, or of other layers")
+        cite(*self._owed(keys.n))
+        self.refused = ""
+        new = range(self.offset, self.offset + keys.n)
+        self.tokens, self.queries = [*self.tokens, *zip(*keys.serials, strict=True)], keys.n
+        self.has = [self._kept(view, has | {*new}) for view, has in zip(self.views, self.has, strict=True)]
+
+    def _owed(self, n: int) -> Iterator[str]:
+        """The clauses that an append of n rows exercises."""
+        yield from ("LAYER-3", "LAYER-22", "LAYER-23", *(view.clause for view in self.views))
+        if n > 1:
+            yield "LAYER-8"
+        if self.refused:
+            yield self.refused
+        if len(self.own) < len(self.reads):
+            yield from ("LAYER-9", "LAYER-10")
+
+    def _kept(self, view: View, has: set[int]) -> set[int]:
+        """What a layer has after an append: what it needs; and of the rows before these the newest `spare`."""
+        spare, edge = self.claim.dialect("spare"), self.offset
+        if spare == "all":
+            return has
+        needs = view.needs(self.offset)
+        while edge - 1 in needs:
+            edge -= 1
+        more = spare if isinstance(spare, int) else 0
+        return {row for row in has if row in needs or row >= edge - more}
+
+    def lengths(self) -> Lengths:
+        """The offset."""
+        return Lengths(self.offset)
+
+    def mask(self) -> list[list[list[dict[int, float]]]]:
+        """What each query of the last append sees in each layer, in one head."""
+        queries = range(self.offset - self.queries, self.offset)
+        return [[[self._sees(self.own.index(owner), query) for query in queries]] for owner in self.reads]
+
+    def _sees(self, layer: int, query: int) -> dict[int, float]:
+        view = self.views[layer]
+        return {self.tokens[row][layer]: 0.0 for row in range(query + 1) if view.shows(row, query)}
+
+    def can_rewind(self, to: int) -> bool | None:
+        """Whether a rewind would be accepted; None where that is the engine's choice."""
+        cite("LAYER-20")
+        if not 0 <= to <= self.offset or self._goes(to):
+            return 0 <= to <= self.offset
+        return None if self._may(to) else False
+
+    def _goes(self, to: int) -> bool:
+        """Whether every layer has what a query at `to` and later sees."""
+        if to == self.offset:
+            return True
+        if self.claim.dialect("resumes") == "whole" and any(len(has) < self.offset for has in self.has):
+            return False
+        return all(view.needs(to) <= has for view, has in zip(self.views, self.has, strict=True))
+
+    def _may(self, to: int) -> bool:
+        """Whether the engine may have kept enough to go where no layer needs to have kept it."""
+        return self.follows and to < self.offset
+
+    def rewind(self, to: int) -> None:
+        """Fewer tokens, in all layers. Raises Unsaid where an engine chose, and nobody saw what."""
+        if not 0 <= to <= self.offset:
+            raise common.rewind_range("LAYER-14", to, self.offset)
+        if not self._goes(to) and self._may(to) and self.took is None:
+            raise Unsaid("ok refused")
+        if not self._goes(to) and not (self._may(to) and self.took):
+            self.refused = "LAYER-16"
+            raise Refused("LAYER-15", "rows that a query there sees were dropped")
+        cite("LAYER-17", *self._reached(to))
+        if to < self.offset:
+            had = zip(self.views, self.has, strict=True)
+            self.has = [{row for row in has if row < to} | view.needs(to) for view, has in had]
+        self.tokens, self.queries = self.tokens[:to], 0
+
+    def _reached(self, to: int) -> Iterator[str]:
+        """The clauses that a rewind to less exercises."""
+        if to < self.offset:
+            yield "LAYER-19"
+            if any(isinstance(view, Chunk) and to % view.size == 0 for view in self.views):
+                yield "LAYER-18"
+
+    def free(self) -> None:
+        """Forget everything, in all layers."""
+        cite("LAYER-21")
+        self._clear()
+
+
+model = LayersModel

@@ -1,0 +1,39 @@
+"""The methods of a cache of several layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from kvspec.contract.vocabulary import Lengths
+from kvspec.geometry import Array, Pair
+
+
+class Layered(Protocol):
+    """A cache opened as `layers`: one offset, and what the config's `of` says of each layer."""
+
+    queries: int
+    """The rows of the latest append; 0 once something else was done."""
+
+    def append(self, keys: Any, values: Any) -> None:
+        """Append n rows to each layer that has rows of its own: `[layers, kv_heads, n, k_dim]`, and of v_dim."""
+
+    def lengths(self) -> Lengths:
+        """Give the offset, which all layers have in common."""
+
+    def histories(self) -> Sequence[Pair]:
+        """Read for each layer, sharing ones too, the rows that the queries of the latest append attend to:
+        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. Asked only right after an append."""
+
+    def mask(self) -> Array:
+        """Make the masks of those queries: booleans `[layers of the model, 1, n, the greatest K]`, true where a
+        query may attend. A layer's own K columns come first, in the order of its history; the others are false."""
+
+    def can_rewind(self, to: int) -> bool:
+        """Tell whether `rewind(to)` would be accepted now; change nothing."""
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset of every layer; or change none and raise."""
+
+    def free(self) -> None:
+        """Return to the state of a cache never written."""

@@ -1,0 +1,15 @@
+"""The cost bound of an append to a cache of several layers. Its rewinds and frees change lengths alone."""
+
+from __future__ import annotations
+
+from kvspec.costs.terms import BUFFER, Case, Cost, crossing, how, no_rows, written
+
+
+def append(case: Case) -> Cost:
+    """Append rows: those of a layer cross once, however many layers show them; the others may move twice."""
+    n, layers = case.op["n"], case.config.layers or 1
+    if n == 0:
+        return no_rows(case)
+    row, before = case.config.row_bytes, int(case.cache.before.get("offset") or 0)
+    bound = written(case, "LAYER-24", layers * (2 * before + n) * row, 8 * layers, 2 * layers * BUFFER)
+    return Cost(how(case), (crossing(case, n * layers * row), bound))
