@@ -155,7 +155,7 @@ class _Drawing(Drawing):
         return f"ask {self._target()}"
 
     def _target(self) -> int:
-        offset = self.model.offset
+        offset = int(self.model.offset)
         return self.of(max(0, offset - 1), max(0, offset - 2), self.number(0, offset), 0, offset)
 
     def _near(self) -> list[str]:
