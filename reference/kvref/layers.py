@@ -141,7 +141,7 @@ class Layers:
 
     def _cite_seen(self, n: int) -> None:
         """Cite the clauses that an append of n rows exercises."""
-        cite("LAYER-3", "LAYER-22", "LAYER-23", *(SEEN_BY[self.of[layer].kind] for layer in self.stored))
+        cite("LAYER-3", *(SEEN_BY[self.of[layer].kind] for layer in self.stored))
         cite(
             *[self.refused] * bool(self.refused),
             *["LAYER-8"] * (n > 1),

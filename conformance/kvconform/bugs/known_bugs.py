@@ -22,6 +22,7 @@ SECTIONS = {
     "misplaced_rows": BOTH,
     "visible_rows": BOTH,
     "operations": BOTH,
+    "layers": TABLE,
     "at_scale": BOTH,
     "unseen": MODULE,
     "unseen_beside": MODULE,

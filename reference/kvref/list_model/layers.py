@@ -126,7 +126,7 @@ class LayersModel:
 
     def _owed(self, n: int) -> Iterator[str]:
         """The clauses that an append of n rows exercises."""
-        yield from ("LAYER-3", "LAYER-22", "LAYER-23", *(view.clause for view in self.views))
+        yield from ("LAYER-3", *(view.clause for view in self.views))
         if n > 1:
             yield "LAYER-8"
         if self.refused:
