@@ -47,6 +47,7 @@ FOREIGN = (
     Foreign("storing:Dictionaries", ("store", "batch"), "a dictionary of rows by layer and position"),
     Foreign("paging:Lists", ("page",), "pages are lists; Python knows who has one"),
     Foreign("padding:Padded", ("ragged",), "a list of rows for each sequence"),
+    Foreign("layering:Remembered", ("layers",), "a list of tokens, and a set of positions for each layer"),
     Foreign("bucketing:Closures", ("bucket",), "a closure for each bound, in float64"),
     Foreign("rotating:Complex", ("rope",), "products of complex numbers"),
     Foreign("planning:Counting", ("mem",), "a buffer that doubles"),

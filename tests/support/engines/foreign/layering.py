@@ -1,0 +1,129 @@
+"""LAYER over one list of tokens: nothing is ever thrown away, and what a layer has dropped is a number.
+
+Written from the text of the chapter alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvspec.contract import Lengths, Pair
+from kvspec.errors import Unsupported
+from kvspec.geometry import DTYPES
+from support.engines.foreign.demands import want
+
+Token = list[tuple[Any, Any]]
+"""A key `[heads, k_dim]` and a value for each layer with rows."""
+
+
+class View:
+    """One word of `of`."""
+
+    def __init__(self, word: str) -> None:
+        self.name, *numbers = word.split(":")
+        self.numbers = [int(number) for number in numbers]
+
+    def seen(self, p: int) -> set[int]:
+        """The positions that a query at p sees."""
+        match self.name, self.numbers:
+            case "window", [size]:
+                return {p - i for i in range(size) if i <= p}
+            case "chunk", [size]:
+                return set(range(p // size * size, p + 1))
+            case "sinks", [first, newest]:
+                return {i for i in range(p + 1) if i < first or i > p - newest}
+        return set(range(p + 1))
+
+    def needed(self, n: int) -> set[int]:
+        """What a layer needs at n."""
+        return self.seen(n) - {n}
+
+
+class Tokens:
+    """The cache."""
+
+    def __init__(self, config: Any) -> None:
+        sizes = (config.batch, config.kv_heads, config.k_dim, config.v_dim, config.step)
+        want(min(sizes) >= 1 and config.batch == 1 and config.dtype in DTYPES, "sizes")
+        want(bool(config.of) and config.layers is not None, "of and layers")
+        self.views = [View(word) for word in config.of.split(",")]
+        self.own = [i for i, view in enumerate(self.views) if view.name != "share"]
+        want(len(self.own) == config.layers, f"layers {config.layers}")
+        want(all(number > 0 for i in self.own for number in self.views[i].numbers), "a size in of")
+        self.reads = [i if i in self.own else view.numbers[0] for i, view in enumerate(self.views)]
+        want(all(owner <= i and owner in self.own for i, owner in enumerate(self.reads)), "shared layers")
+        self.config = config
+        self.free()
+
+    def free(self) -> None:
+        """Forget everything."""
+        self.tokens: list[Token] = []
+        self.has: dict[int, set[int]] = {i: set() for i in self.own}
+        self.queries = 0
+
+    def append(self, keys: Any, values: Any) -> None:
+        """Tokens behind the others."""
+        n, c = keys.shape[2] if keys.ndim == 4 else 1, self.config
+        if n == 0:
+            self.queries = 0
+            return
+        shapes = [(c.layers, c.kv_heads, n, dim) for dim in (c.k_dim, c.v_dim)]
+        want([keys.shape, values.shape] == shapes, f"rows {keys.shape} {values.shape}")
+        want(keys.dtype == values.dtype == DTYPES[c.dtype], f"rows of {keys.dtype}")
+        end = len(self.tokens) + n
+        for t in range(n):
+            self.tokens.append([(keys[i, :, t].copy(), values[i, :, t].copy()) for i in range(c.layers)])
+        self.has = {i: (has | set(range(end - n, end))) & self.views[i].needed(end) for i, has in self.has.items()}
+        self.queries = n
+
+    def histories(self) -> list[Pair]:
+        """All rows of each layer, of the newest token first."""
+        return [self.stacked(self.own.index(owner)) for owner in self.reads]
+
+    def stacked(self, block: int) -> Pair:
+        """Rows of a layer as arrays `[1, heads, n, dim]`."""
+        rows = [token[block] for token in reversed(self.tokens)]
+        return Pair(*(np.stack([row[side] for row in rows], axis=1)[None] for side in (0, 1)))
+
+    def mask(self) -> Any:
+        """What each query sees of these."""
+        end = len(self.tokens)
+        found = np.zeros((len(self.views), 1, self.queries, end), bool)
+        for i, owner in enumerate(self.reads):
+            for q, p in enumerate(range(end - self.queries, end)):
+                found[i, 0, q, [end - 1 - seen for seen in self.views[owner].seen(p)]] = True
+        return found
+
+    def lengths(self) -> Lengths:
+        """The offset."""
+        return Lengths(len(self.tokens))
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether every layer has what it needs there."""
+        end = len(self.tokens)
+        return to == end or (0 <= to < end and all(self.views[i].needed(to) <= has for i, has in self.has.items()))
+
+    def rewind(self, to: int) -> None:
+        """Fewer tokens."""
+        want(self.can_rewind(to), f"rewind to {to}")
+        del self.tokens[to:]
+        self.has = {i: {p for p in has if p < to} for i, has in self.has.items()}
+        self.queries = 0
+
+
+class Remembered:
+    """The adapter."""
+
+    CACHE = Tokens
+
+    def describe(self) -> dict[str, Any]:
+        """What it claims."""
+        return {"name": "remembered-layers", "chapters": {"layers": "visible"}}
+
+    def open(self, kind: str, config: Any) -> Any:
+        """A fresh cache."""
+        if kind != "layers":
+            raise Unsupported(f"no kind {kind}")
+        return self.CACHE(config)
