@@ -33,7 +33,8 @@ EXPLORED = {
     "batch": ["batch"],
     "mem": ["growing", "ring", "bounded", "copy", "store", "page", "batch"],
     "residency": [
-        *("growing", "ring", "bounded", "copy", "store", "page", "ragged", "bucket", "sink", "batch", "attention"),
+        *("growing", "ring", "bounded", "copy", "store", "page", "ragged", "bucket", "sink"),
+        *("layers", "batch", "attention"),
     ],
     "attention": ["growing", "ring", "store", "scored/growing", "scored/ring", "scored/store"],
     "page": ["page", "equal", "attention", "rope"],
@@ -41,6 +42,7 @@ EXPLORED = {
     "bucket": ["bucket"],
     "rope": ["rope"],
     "sink": ["sink"],
+    "layers": ["layers", "deep"],
 }
 
 
@@ -55,7 +57,7 @@ def test_ids_are_unique_and_name_no_path() -> None:
     assert [check.id for check in suite().values()] == list(suite())
     for check in suite().values():
         assert re.fullmatch(
-            r"honesty|system/explore|[a-z]+/(example|moved|dialect|geometry|walk|cover|law|explore|large)/[\w.,<=/-]+",
+            r"honesty|system/explore|[a-z]+/(example|moved|dialect|geometry|walk|cover|law|explore|large)/[\w.,:<=/-]+",
             check.id,
         )
         assert check.id.partition("/")[0] == check.chapter

@@ -13,6 +13,7 @@ from support.engines.foreign import (
     copying,
     counting,
     drafting,
+    layering,
     padding,
     paging,
     planning,
@@ -280,6 +281,18 @@ class Rewinding(Splitting):
     CACHE = RewindsToTheNext
 
 
+class AsksTheFirst(layering.Tokens):
+    """A rewind asks the first layer alone."""
+
+    def can_rewind(self, to: int) -> bool:
+        end, first = len(self.tokens), self.own[0]
+        return to == end or (0 <= to < end and self.views[first].needed(to) <= self.has[first])
+
+
+class FirstAsked(layering.Remembered):
+    CACHE = AsksTheFirst
+
+
 WRONG = {
     "wrong:Float64TopLeft": ["ATTN-4"],
     "wrong:Float64WiderWindow": ["ATTN-5"],
@@ -299,6 +312,7 @@ WRONG = {
     "wrong:Forgetting": ["BATCH-8"],
     "wrong:Writing": ["PAGE-18"],
     "wrong:Left": ["RAGGED-3"],
+    "wrong:FirstAsked": ["LAYER-15"],
     "wrong:Stale": ["BUCKET-2"],
     "wrong:FromSlotOne": ["ROPE-3"],
     "wrong:Forgetful": ["MEM-7"],
