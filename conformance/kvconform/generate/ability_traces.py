@@ -52,7 +52,8 @@ def ability_traces() -> Mapping[Needed, list[AbilityTrace]]:
 
 def first_operation(kind: str) -> Needed:
     """Give the operation by which rows come into caches of a kind: no cache is without it."""
-    return kind, CORE[0] if opened(kind).sequence else RECORDS[kind].operations[0].name
+    own = RECORDS[kind].operations
+    return kind, CORE[0] if opened(kind).sequence or not own else own[0].name
 
 
 @cache
