@@ -46,7 +46,14 @@ def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tup
         if trace := at(best.trace, geometry):
             chosen.append(trace)
             wanted -= best.operations
-    return (*chosen, blind(max(chosen, key=lambda trace: len(trace.ops))))
+    own = [trace for trace in chosen if trace.kind == kind] or _moved(kind, geometry)
+    return (*chosen, blind(max(own, key=lambda trace: sum(op["op"] != OPEN.name for op in trace.ops))))
+
+
+def _moved(kind: str, geometry: Geometry) -> list[Trace]:
+    """Give the worked examples that begin with a cache of this kind, at a geometry."""
+    examples = (each.trace for each in _candidates(kind) if each.trace.kind == kind)
+    return [trace for example in examples if (trace := at(example, geometry))]
 
 
 def met(traces: Iterable[Trace], kind: str) -> Met:

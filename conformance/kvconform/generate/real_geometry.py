@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvspec.contract import Description
+from kvspec.geometry import OWN, Config, valid
 from kvspec.geometry import SIZES as FIELDS
-from kvspec.geometry import Config, valid
 from kvspec.operations.table import (
     OPEN,
     RUN,
@@ -63,6 +63,9 @@ BOUNDARIES = {
 ROWS = {"kv_heads": 1, "k_dim": 2, "v_dim": 2}
 SIZES = ROWS | {"batch": 1, "layers": 1}
 """The fields that a geometry gives, and how far they move away from a size that an operation names."""
+
+LAYERED = frozenset(name for name, field in OWN.items() if field.layered)
+"""The fields that say what each layer is."""
 
 MOST_HEADS, MOST_SEQUENCES = 64, 32
 """The most query heads of an operation, and the sequences that every store's batch may have."""
@@ -144,8 +147,7 @@ class _Moved:
 
     def _cache(self, kind: str, config: Config) -> _Cache:
         fields, copies = {name: getattr(self._geometry, name) for name in ROWS}, 1
-        if config.layers is not None:
-            fields["layers"] = self._geometry.layers
+        fields |= _layered(config, self._geometry.layers)
         if config.padding is not None:
             copies = -(-self._geometry.batch // config.batch)
             fields["batch"] = config.batch * copies
@@ -183,10 +185,22 @@ class _Moved:
             return op
         cache = self._caches[cache_of(op)] = self._cache(kind, config)
         said = {name: op[name] for name in FIELDS if op.get(name) is not None}
-        counts = ("batch",) if config.padding is not None else ("layers",) if argument(op, "kind") else ()
+        texts = [name for name in LAYERED if getattr(config, name) is not None]
+        layers = ("layers",) if argument(op, "kind") or texts else ()
+        counts = ("batch",) if config.padding is not None else layers
         said |= {name: getattr(cache.now, name) for name in counts if name in said}
+        said |= {name: getattr(cache.now, name) for name in texts if not {"layers", name}.isdisjoint(op)}
         cache.now = cache.now.changed(**said)
         return op | said
+
+
+def _layered(config: Config, layers: int) -> dict[str, Any]:
+    """As many layers; where a text says what each of them is, it is repeated, and there are about as many."""
+    texts = {name: text for name in LAYERED if (text := getattr(config, name)) is not None}
+    if config.layers is None or not texts:
+        return {} if config.layers is None else {"layers": layers}
+    times = max(1, layers // config.layers)
+    return {"layers": times * config.layers} | {name: ",".join([text] * times) for name, text in texts.items()}
 
 
 def _heads(op: Operation, cache: _Cache) -> Operation:

@@ -196,6 +196,8 @@ class Field(Part, frozen=True):
     """Whether numbers in operations reach it, so that a smaller one makes these smaller too."""
     most: bool = False
     """Whether it bounds how many rows there may be."""
+    layered: bool = False
+    """Whether it is a text with a part for each layer, separated by commas."""
 
 
 class Probe(Part, frozen=True):

@@ -25,7 +25,7 @@ from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Pair, description
 from kvspec.geometry import Array
 from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, each_of
-from kvspec.registry import CACHES, KINDS, RECORDS
+from kvspec.registry import CACHES, KINDS, RECORDS, fields_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.slow import one_in
@@ -44,7 +44,7 @@ def sizes(kind: str, operation: str) -> set[str]:
     return (
         {"kv_heads", "k_dim", "v_dim"}
         | ({"batch"} if batch else set())
-        | ({"layers"} if kind in ("store", "bucket") else set())
+        | ({"layers"} if "layers" in fields_of(kind) else set())
     )
 
 

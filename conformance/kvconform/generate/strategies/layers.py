@@ -204,6 +204,7 @@ WALKS = Moves(
             "append {n} v_dim=3",
             "append 1 layers=1",
             "append 0",
+            "open B; B: append {n}",
             "rewind {to}",
             "rewind {beyond}",
             "ask {to}",
