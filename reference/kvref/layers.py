@@ -67,8 +67,7 @@ class Kept:
 
 
 class Layers:
-    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's.
-    `refused` is the clause on
+    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's. `refused` is the clause on
     what was refused last: the next append shows whether that left every layer as it was."""
 
     kind = "layers"
@@ -201,7 +200,8 @@ class Layers:
 
     def _goes(self, layer: int, to: int) -> bool:
         """Whether a layer has all rows that a query at `to` sees."""
-        first = self.first(self.of[layer], to)
+        view = self.of[layer]
+        first = max(self.first(view, to), view.sinks)
         return first >= self.stored[layer].kept or first >= to
 
     def rewind(self, to: int) -> None:

@@ -24,6 +24,7 @@ SMALL = (
     ("full,window:3", 5),
     ("window:2,chunk:3,share:1", 5),
     ("full,sinks:1:2,chunk:2", 5),
+    ("sinks:2:2,full", 5),
     ("chunk:4,chunk:2", 6),
     ("window:4,share:0,window:2", 5),
 )
