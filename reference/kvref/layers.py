@@ -67,8 +67,8 @@ class Kept:
 
 
 class Layers:
-    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's. `refused` is the clause on
-    what was refused last: the next append shows whether that left every layer as it was."""
+    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's. `refused` is the clause
+    on what was refused last: the next append shows whether that left every layer as it was."""
 
     kind = "layers"
 

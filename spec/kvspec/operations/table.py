@@ -17,7 +17,7 @@ OPEN = OperationRecord(
         Argument("kind", "kind", default=None, kinds=KINDS),
         *arguments(
             [
-                {"sizes": ["step", *OWN_SIZES, "batch", "kv_heads", "k_dim", "v_dim"]},
+                {"sizes": ["step", "batch", "kv_heads", "k_dim", "v_dim", *OWN_SIZES]},
                 "dtype?",
                 *({"name": name, "holds": name, "optional": True} for name in OWN if name not in OWN_SIZES),
             ]
