@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 
 from kvspec.errors import BadInput
+from kvspec.reading.numbered import numbered
 from kvspec.serving.history import History, Step, history
 
 NEEDS = ("any", "concurrent", "cancel", "samples", "salt")
@@ -81,15 +82,7 @@ def digest() -> str:
 
 def read(text: str) -> list[Clause]:
     """Read clauses. Raises BadInput."""
-    blocks = re.split(r"(?m)^(?=<a id=\")", text)[1:]
-    clauses = [_clause(block.partition("\n")[2]) for block in blocks]
-    ids = [clause.id for clause in clauses]
-    if ids != [f"SERVE-{n + 1}" for n in range(len(ids))]:
-        raise BadInput(f"serve.md: clauses are numbered from SERVE-1 without a gap; found {', '.join(ids)}")
-    written = len(re.findall(r"^ *example\b", text, re.M | re.I))
-    if written != (parsed := sum(len(clause.examples) for clause in clauses)):
-        raise BadInput(f"serve.md: {written} lines begin with Example, {parsed} of them can be read")
-    return clauses
+    return numbered(text, "SERVE", _clause)
 
 
 def _clause(block: str) -> Clause:

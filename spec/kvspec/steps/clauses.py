@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 
 from kvspec.errors import BadInput
+from kvspec.reading.numbered import numbered
 
 HEADER = '{"kvsteps": 1, "pages": 8, "reserved": [0], "groups": [{"block": 4, "view": "full"}]}'
 """The header of an example that has none."""
@@ -63,14 +64,7 @@ def index() -> dict[str, Clause]:
 
 def read(text: str) -> list[Clause]:
     """Read clauses. Raises BadInput."""
-    clauses = [_clause(block.partition("\n")[2]) for block in re.split(r"(?m)^(?=<a id=\")", text)[1:]]
-    ids = [clause.id for clause in clauses]
-    if ids != [f"STEP-{n + 1}" for n in range(len(ids))]:
-        raise BadInput(f"step.md: clauses are numbered from STEP-1 without a gap; found {', '.join(ids)}")
-    written = len(re.findall(r"^ *example\b", text, re.M | re.I))
-    if written != (parsed := sum(len(clause.examples) for clause in clauses)):
-        raise BadInput(f"step.md: {written} lines begin with Example, {parsed} of them can be read")
-    return clauses
+    return numbered(text, "STEP", _clause)
 
 
 def _clause(block: str) -> Clause:
