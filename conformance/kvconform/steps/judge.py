@@ -66,7 +66,7 @@ class Judge:
     def _admit(self, made: Request) -> None:
         if made.name in self.alive:
             raise BadInput(f"a request named {made.name} is alive; a name is used again when its request has ended")
-        self._tokens += len(made.tokens)
+        self._tokens += len(made.history)
         if len(self.alive) >= MOST_REQUESTS or self._tokens > MOST_ALIVE:
             raise BadInput(f"more than {MOST_REQUESTS} requests, or {MOST_ALIVE} tokens, are alive at once")
         self.alive[made.name] = made
@@ -102,7 +102,7 @@ class Judge:
         for name, tokens in event["sampled"].items():
             chosen = numbers(tokens, f"the tokens of {name}", LARGEST_NUMBER)
             self._tokens += len(chosen)
-            self._steps.sampled(self._named(name), chosen)
+            self._steps.sampled(self.alive.get(name) or self._named(name), chosen)
 
     def _finish(self, event: Event) -> None:
         ended = self._named(event["finish"])
@@ -121,7 +121,7 @@ class Judge:
     def _end(self, ended: Request) -> None:
         if ended.finished and ended.tables is None:
             del self.alive[ended.name]
-            self._tokens -= len(ended.tokens)
+            self._tokens -= len(ended.history)
 
     def _reset(self, event: Event) -> None:
         if event["reset"] is not True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,15 @@ class Memory:
     def _arrays(self) -> tuple[NDArray[np.generic], ...]:
         return self.history, self.tokens, self.before, self.writer, self.position, self.step, self.state
 
-    def write(self, slots: Ints, history: Ints, tokens: Ints, writer: Ints, position: Ints, step: int) -> None:
+    def write(
+        self,
+        slots: Ints,
+        history: Sequence[int],
+        tokens: Sequence[int],
+        writer: Sequence[int],
+        position: Sequence[int],
+        step: int,
+    ) -> None:
         """Write rows, each to its slot."""
         self.before[slots] = self.history[slots]
         self.history[slots], self.tokens[slots] = history, tokens

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,16 +23,15 @@ def named(word: str) -> int:
 @dataclass(eq=False)
 class Request:
     """A request. `history[p]` names all that the row of position p depends on, `alone[p]` the tokens alone; they
-    are one array where there is nothing else. The rows of its first `next` tokens are computed. `tables` are None
-    while it has no pages; it holds those of each table from index `low` on. `drafts` were computed in its last step
-    and await their tokens; None if none are awaited."""
+    are one array where there is nothing else, each as long as its text. The rows of its first `next` tokens are
+    computed. `tables` are None while it has no pages; it holds those of each table from index `low` on. `drafts`
+    were computed in its last step and await their tokens; None if none are awaited."""
 
     serial: int
     name: str
     salt: str
     adapter: str
     media: dict[int, int]
-    tokens: array[int] = field(default_factory=lambda: array("q"))
     history: array[int] = field(default_factory=lambda: array("q"))
     alone: array[int] = field(default_factory=lambda: array("q"))
     tables: list[list[int]] | None = None
@@ -48,13 +46,11 @@ class Request:
         if not self.adapter and not self.media:
             self.alone = self.history
 
-    def extend(self, tokens: Iterable[int]) -> None:
+    def extend(self, added: list[int]) -> None:
         """Put tokens behind its text. Raises BadInput if it gets too long."""
-        added = list(tokens)
-        if len(self.tokens) + len(added) > MOST_TOKENS:
+        if len(self.history) + len(added) > MOST_TOKENS:
             raise BadInput(f"{self.name} has more than {MOST_TOKENS} tokens")
         history, alone = self.histories(added)
-        self.tokens.extend(added)
         self.history.extend(history)
         if self.alone is not self.history:
             self.alone.extend(alone)
@@ -66,7 +62,9 @@ class Request:
 
     def _chain(self, added: list[int], known: array[int], root: int, media: dict[int, int]) -> list[int]:
         last, made = known[-1] if known else root, list[int]()
-        for at, token in enumerate(added, len(self.tokens)):
+        if not media and len(added) == 1:  # the usual case
+            return [hash((last, added[0]))]
+        for at, token in enumerate(added, len(known)):
             last = hash((last, token))
             if at in media:
                 last = hash((last, media[at], at))
@@ -103,7 +101,7 @@ def _medium(pair: Any) -> tuple[int, int]:
 def forked(serial: int, parent: Request, name: str) -> Request:
     """Make a request that goes on as another one does: it has its text and its tables."""
     child = Request(serial, name, parent.salt, parent.adapter, dict(parent.media))
-    child.tokens, child.history = parent.tokens[:], parent.history[:]
+    child.history = parent.history[:]
     child.alone = child.history if parent.alone is parent.history else parent.alone[:]
     child.tables, child.low, child.next = [list(t) for t in parent.begun], list(parent.low), parent.next
     child.drafts, child.drafted = parent.drafts, parent.drafted

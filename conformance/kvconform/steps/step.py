@@ -7,32 +7,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from kvconform.steps.broken import Broken
+from kvconform.steps.broken import Broken, broken_by
 from kvconform.steps.holders import Holders
 from kvconform.steps.log_file import LARGEST_NUMBER, Header, number, numbers
 from kvconform.steps.memory import Memory
 from kvconform.steps.requests import MOST_TOKENS, Request
 from kvconform.steps.sight import Sight
 from kvconform.steps.words import counted
+from kvconform.steps.writing import Part, Writing
 from kvspec.errors import BadInput
 
 KEYS = frozenset({"start", "n", "tables", "more", "drafts"})
 
 
-class Part(NamedTuple):
-    """What a step computes of a request: `n` rows from position `start` on; those of `drafts` come last. `checks`
-    says that rows before `start` came into its tables; `found`, that they were found in the prefix cache."""
-
-    request: Request
-    start: int
-    n: int
-    drafts: list[int]
-    checks: bool
-    found: bool
+def _goes_on(request: Request, given: Any) -> bool:
+    """Tell whether a part is the usual one: the next row of a request, in the tables that it had."""
+    return (
+        type(given) is dict
+        and len(given) == 2
+        and given.get("start") == request.next
+        and given.get("n") == 1
+        and type(given["start"]) is type(given["n"]) is int
+        and request.next < len(request.history)
+        and not request.finished
+        and request.tables is not None
+    )
 
 
 class Stepping:
@@ -43,32 +44,38 @@ class Stepping:
     ) -> None:
         self._header, self._memory, self._holders, self._sight = header, memory, holders, sight
         self.counts = counts
+        self._writing = Writing(header, memory, holders, sight)
         self.number = 0
-        self._joined: dict[Request, int] = {}
-        """The requests that got tables in this step, and where they go on."""
 
     def take(self, step: Mapping[str, Any], alive: Mapping[str, Request]) -> None:
         """Take a step. Raises Broken and BadInput."""
         self.number += 1
         self.counts["steps"] += 1
-        parts = [self._part(name, given, alive) for name, given in step.items()]
-        self._joined = {part.request: part.start for part in parts if part.checks}
-        self._write(parts)
+        usual, parts = list[Request](), list[Part]()
+        for name, given in step.items():
+            request = alive.get(name)
+            if request is not None and _goes_on(request, given):
+                usual.append(request)
+            else:
+                parts.append(self._part(name, given, request))
+        self._writing.write(usual, parts, self.number)
         for part in parts:
             if part.checks:
                 self._sight.check(part.request, part.start, self.number, part.found)
+        for request in usual:
+            self._computed(request, request.next + 1, [])
         for part in parts:
             self._done(part)
+        self.counts["computed"] += len(usual) + len(parts)
+        self.counts["rows"] += len(usual) + sum(part.n for part in parts)
 
     def _broken(self, clause: str, request: Request, what: str, *others: Request) -> Broken:
-        names = (request.name, *(other.name for other in others))
-        return Broken(clause, f"step {self.number}, {request.name}{what}", names)
+        return broken_by(clause, self.number, request, what, *others)
 
-    def _part(self, name: str, given: Any, alive: Mapping[str, Request]) -> Part:
+    def _part(self, name: str, given: Any, request: Request | None) -> Part:
         """Read what a step computes of a request, and let it have its pages."""
         if not isinstance(given, dict) or given.keys() - KEYS:
             raise BadInput(f"{name:.40} is computed with {', '.join(sorted(KEYS))}; it has {given!r:.60}")
-        request = alive.get(name)
         if request is None or request.finished:
             state = "was not added, or has ended" if request is None else "has ended"
             raise Broken("STEP-26", f"step {self.number} computes {name}, which {state}", (name,))
@@ -148,7 +155,7 @@ class Stepping:
         self._holders.hold(request, group, index)
 
     def _demand_positions(self, request: Request, start: int, n: int, drafts: list[int], fresh: bool) -> None:
-        known = len(request.tokens)
+        known = len(request.history)
         if fresh and start >= known:
             said = f" has {known} tokens, and rows of {start} were found: none is left to compute"
             raise self._broken("STEP-6", request, said)
@@ -167,76 +174,18 @@ class Stepping:
             )
             raise self._broken("STEP-23", request, said)
 
-    def _write(self, parts: list[Part]) -> None:
-        """Write the rows of all parts."""
-        for pool in range(self._header.pools):
-            pieces = [
-                self._rows(part, group)
-                for part in parts
-                for group, of in enumerate(self._header.groups)
-                if of.pool == pool
-            ]
-            if pieces:
-                slots, history, alone, writers, positions = (
-                    np.concatenate(column) for column in zip(*pieces, strict=True)
-                )
-                self._memory[pool].write(slots, history, alone, writers, positions, self.number)
-
-    def _rows(self, part: Part, group: int) -> tuple[Any, ...]:
-        """Give slots, histories, tokens' histories, writers and positions of what a part writes in a group."""
-        request, of = part.request, self._header.groups[group]
-        first = part.start if of.view.kind != "state" else part.start + part.n - 1
-        positions = range(first, part.start + part.n)
-        for index in range(positions[0] // of.block, positions[-1] // of.block + 1):
-            self._demand_own(request, group, index)
-        end = part.start + part.n - len(part.drafts)
-        history, alone = request.history[first:end].tolist(), request.alone[first:end].tolist()
-        if part.drafts:
-            if of.view.kind == "state":
-                raise BadInput("drafts in a group of states cannot be told yet")
-            more = request.histories(part.drafts)
-            history, alone = history + more[0], alone + more[1]
-        if len(positions) == 1:
-            slots: Any = [self._slot(request, group, first)]
-        else:
-            slots = self._sight.slots(request, group, np.arange(first, part.start + part.n))
-        return slots, history, alone, [request.serial] * len(positions), positions
-
-    def _slot(self, request: Request, group: int, at: int) -> int:
-        of = self._header.groups[group]
-        place = 0 if of.view.kind == "state" else at % of.block
-        return request.begun[group][at // of.block] * self._header.rows + place
-
-    def _demand_own(self, request: Request, group: int, index: int) -> None:
-        """Demand that a page that is written is in the table, and held by this request alone."""
-        table, of = request.begun[group], self._header.groups[group]
-        at = f" writes position {index * of.block} and on, group {group}"
-        if index >= len(table):
-            raise self._broken("STEP-19", request, f"{at}; its table has {len(table)} pages of {of.block} rows")
-        page = table[index]
-        if page < 0 or page in self._header.reserved:
-            raise self._broken("STEP-20", request, f"{at}, to page {page}, which no request has")
-        others = [
-            other
-            for other in self._holders.others(group, page, request)
-            if self._joined.get(other, 0) < (index + 1) * of.block  # else it sees, in this step, what is written
-        ]
-        if others:
-            raise self._broken("STEP-16", request, f"{at}, to page {page}, which {others[0].name} has too", *others)
-        self._memory[of.pool].group[page] = group
-
     def _done(self, part: Part) -> None:
-        """Count what was computed; let go of what no later query sees."""
-        request, end = part.request, part.start + part.n - len(part.drafts)
-        self.counts["rows"] += part.n
-        self.counts["computed"] += 1
+        """Count what was found, and note what was computed."""
         if part.found and part.start:
             self.counts["hits"] += 1
             self.counts["reused"] += part.start
+        self._computed(part.request, part.start + part.n - len(part.drafts), part.drafts)
+
+    def _computed(self, request: Request, end: int, drafts: list[int]) -> None:
+        """Note that a request is computed up to a position; let go of what no later query sees."""
         request.next = end
-        complete = end == len(request.tokens)
-        request.drafts = part.drafts if complete else None
-        request.drafted = (end, part.start + part.n)
+        request.drafts = drafts if end == len(request.history) else None
+        request.drafted = end, end + len(drafts)
         self._holders.drop_below(request, end)
 
     def sampled(self, request: Request, tokens: list[int]) -> None:
@@ -244,23 +193,21 @@ class Stepping:
         if not tokens:
             return
         self.counts["sampled"] += len(tokens)
-        drafts, said = request.drafts, f": {counted(len(tokens), 'token')} sampled"
-        if drafts is None:
-            raise self._broken("STEP-24", request, f"{said}, and its last token was not computed")
-        if len(tokens) > len(drafts) + 1:
+        drafts = request.drafts
+        if drafts is None or len(tokens) > len(drafts) + 1:
+            said = f": {counted(len(tokens), 'token')} sampled"
+            if drafts is None:
+                raise self._broken("STEP-24", request, f"{said}, and its last token was not computed")
             raise self._broken("STEP-25", request, f"{said} behind {counted(len(drafts), 'draft')}")
         if tokens[:-1] != drafts[: len(tokens) - 1]:
             raise self._broken("STEP-25", request, f": {tokens[:-1]} were accepted, of the drafts {drafts}")
         request.extend(tokens)
+        request.drafts = None
+        if not drafts:
+            return
         accepted, (first, end) = len(tokens) - 1, request.drafted
         self.counts["accepted"] += accepted
         self.counts["rejected"] += len(drafts) - accepted
-        self._reject(request, first + accepted, end)
-        request.next, request.drafts = first + accepted, None
+        self._writing.reject(request, first + accepted, end)
+        request.next = first + accepted
         self._holders.drop_below(request, request.next)
-
-    def _reject(self, request: Request, first: int, end: int) -> None:
-        """Let the rows of positions `first` to `end` be those of rejected drafts."""
-        for group, of in enumerate(self._header.groups):
-            if first < end:
-                self._memory[of.pool].reject(self._sight.slots(request, group, np.arange(first, end)))
