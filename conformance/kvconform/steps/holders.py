@@ -15,6 +15,7 @@ class Holders:
 
     def __init__(self, header: Header) -> None:
         self._groups = header.groups
+        self._sheds = [(n, group) for n, group in enumerate(header.groups) if group.view.kind != "full"]
         self.of: list[dict[int, dict[Request, Place]]] = [{} for _ in range(header.pools)]
 
     def others(self, group: int, page: int, request: Request) -> list[Request]:
@@ -57,9 +58,7 @@ class Holders:
 
     def drop_below(self, request: Request, at: int) -> None:
         """Let a request hold only what queries at position `at` and later see."""
-        for group, of in enumerate(self._groups):
-            if of.view.kind == "full":
-                continue
+        for group, of in self._sheds:
             first, table = of.view.first(at) // of.block, request.begun[group]
             for index in range(request.low[group], min(first, len(table))):
                 self.drop(request, group, index)

@@ -50,6 +50,9 @@ class Request:
         """Put tokens behind its text. Raises BadInput if it gets too long."""
         if len(self.history) + len(added) > MOST_TOKENS:
             raise BadInput(f"{self.name} has more than {MOST_TOKENS} tokens")
+        if len(added) == 1 and self.history and self.alone is self.history:  # the usual case
+            self.history.append(hash((self.history[-1], added[0])))
+            return
         history, alone = self.histories(added)
         self.history.extend(history)
         if self.alone is not self.history:
@@ -62,8 +65,6 @@ class Request:
 
     def _chain(self, added: list[int], known: array[int], root: int, media: dict[int, int]) -> list[int]:
         last, made = known[-1] if known else root, list[int]()
-        if not media and len(added) == 1:  # the usual case
-            return [hash((last, added[0]))]
         for at, token in enumerate(added, len(known)):
             last = hash((last, token))
             if at in media:

@@ -62,10 +62,10 @@ class Stepping:
         for part in parts:
             if part.checks:
                 self._sight.check(part.request, part.start, self.number, part.found)
-        for request in usual:
-            self._computed(request, request.next + 1, [])
         for part in parts:
             self._done(part)
+        for request in usual:
+            self._computed(request, request.next + 1, [])
         self.counts["computed"] += len(usual) + len(parts)
         self.counts["rows"] += len(usual) + sum(part.n for part in parts)
 
@@ -192,16 +192,16 @@ class Stepping:
         """Take the tokens that were chosen behind a request's last ones: those of right drafts, and one more."""
         if not tokens:
             return
-        self.counts["sampled"] += len(tokens)
         drafts = request.drafts
         if drafts is None or len(tokens) > len(drafts) + 1:
             said = f": {counted(len(tokens), 'token')} sampled"
             if drafts is None:
                 raise self._broken("STEP-24", request, f"{said}, and its last token was not computed")
             raise self._broken("STEP-25", request, f"{said} behind {counted(len(drafts), 'draft')}")
-        if tokens[:-1] != drafts[: len(tokens) - 1]:
+        if drafts and tokens[:-1] != drafts[: len(tokens) - 1]:
             raise self._broken("STEP-25", request, f": {tokens[:-1]} were accepted, of the drafts {drafts}")
         request.extend(tokens)
+        self.counts["sampled"] += len(tokens)
         request.drafts = None
         if not drafts:
             return
