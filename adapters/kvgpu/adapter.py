@@ -12,6 +12,7 @@ from kvgpu.caches.bucket import Bucket
 from kvgpu.caches.copy import Buffer
 from kvgpu.caches.draft import Round
 from kvgpu.caches.growing import Growing
+from kvgpu.caches.layers import Layered
 from kvgpu.caches.page import Pages
 from kvgpu.caches.ragged import Ragged
 from kvgpu.caches.ring import Ring
@@ -51,6 +52,7 @@ class Caches(Timing):
         "ragged": Ragged,
         "bucket": Bucket,
         "sink": Sink,
+        "layers": Layered,
     }
 
     def __init__(self, name: str, runtime: Runtime, checks: bool | None = None) -> None:
@@ -72,6 +74,7 @@ class Caches(Timing):
                 "ring": {"level": "storage", "grows": "free"},
                 "bounded": {"level": "storage", "grows": "step"},
                 **dict.fromkeys(BY_STORAGE, "storage"),
+                "layers": "visible",
             },
         }
 

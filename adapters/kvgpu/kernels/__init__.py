@@ -15,7 +15,7 @@ WORDS = {1: "u8", 2: "u16", 4: "u32", 16: "u128"}
 """The widths in bytes of a word that moves rows, with its type; the kernels are called move1, move2, move4,
 move16."""
 
-_EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5, "page": 5}
+_EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5, "page": 5, "layer": 5}
 """The kernels that exist once for each word, with their buffer arguments."""
 
 COPIES = {

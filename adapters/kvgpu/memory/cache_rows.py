@@ -69,14 +69,20 @@ class Slots:
             return Pair(*(np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
         if self.space.checks:
             self.rows.check_guards()
-        source = Span(self.rows.place, first, turn, wrap or n)
-        span = self.space.straightened(self.geometry, n, source)
-        return Pair(self._lines("k", n, span), self._lines("v", n, span))
+        return downloaded(self.space, self.config, n, Span(self.rows.place, first, turn, wrap or n))
 
-    def _lines(self, kind: str, n: int, span: Span) -> Array:
-        """Give contiguous rows, one line of bytes for each head."""
-        place, size = span.place, self.geometry.k_bytes if kind == "k" else self.geometry.v_bytes
-        block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
-        at = begin + (span.first + span.turn) * size
-        lines = self.space.runtime.download(block, at, n * size, self.geometry.heads, place.slots * size)
-        return lines.view(DTYPES[self.config.dtype]).reshape(self.config.shape(kind, n))
+
+def downloaded(space: Workspace, config: Config, n: int, source: Span) -> Pair:
+    """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own."""
+    span = space.straightened(Geometry.of(config), n, source)
+    return Pair(_lines(space, config, "k", n, span), _lines(space, config, "v", n, span))
+
+
+def _lines(space: Workspace, config: Config, kind: str, n: int, span: Span) -> Array:
+    """Give contiguous rows, one line of bytes for each head."""
+    place, shape, dtype = span.place, config.shape(kind, n), DTYPES[config.dtype]
+    block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
+    size = shape[3] * dtype.itemsize
+    at = begin + (span.first + span.turn) * size
+    lines = space.runtime.download(block, at, n * size, shape[0] * shape[1], place.slots * size)
+    return lines.view(dtype).reshape(shape)

@@ -1,0 +1,124 @@
+"""Layers of unlike views on a device: one offset, one block of rows, one launch an append.
+
+A layer has at any offset what it needs there and no more, so what was dropped follows from the offset alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
+from kvgpu.memory.layer_rows import LayerRows, View
+from kvgpu.memory.layout import Geometry
+from kvspec.contract import Lengths, Pair
+from kvspec.geometry import Array, Config
+from kvspec.refusals import common as refusals
+from kvspec.refusals import layers as refusals_layers
+
+
+class Layered:
+    """`shown` has for each layer of the model which of the layers with rows it shows, by number."""
+
+    kind = "layers"
+
+    def __init__(self, config: Config, space: Workspace) -> None:
+        texts = config.of.split(",") if config.of else []
+        own = [layer for layer, text in enumerate(texts) if not text.startswith("share")]
+        views = [View.of(texts[layer]) for layer in own]
+        if not acceptable(config) or config.batch != 1 or config.layers != len(own) or not all(map(_proper, views)):
+            raise refusals_layers.config("LAYER-1", config)
+        self.shown = [self._shown(own, layer, text) for layer, text in enumerate(texts)]
+        self.config, self.space = config, space
+        self.rows = LayerRows(space, config, views)
+        self.offset = self.queries = 0
+
+    def _shown(self, own: list[int], layer: int, text: str) -> int:
+        """Give the number of the layer whose rows this one shows."""
+        owner = int(text.removeprefix("share:")) if text.startswith("share") else layer
+        if owner > layer or owner not in own or (owner == layer) != (layer in own):
+            raise refusals_layers.share("LAYER-2", layer, owner)
+        return own.index(owner)
+
+    def append(self, keys: Any, values: Any) -> None:
+        """Write n rows of each layer that has some, `[layers, kv_heads, n, k_dim]` and as many values, at positions
+        offset..offset+n-1; those from the host by upload."""
+        n = rows_in(keys)
+        if n != 0:
+            together = self.rows.together
+            if not fitting(together, keys, values):
+                raise refusals_layers.rows("LAYER-11", together.batch, together.kv_heads, keys.shape)
+            self.rows.append(self.space.staged(Geometry.of(together), keys, values), self.offset)
+            self.offset += n
+        self.queries = n
+
+    def free(self) -> None:
+        """Return to never written, and give the memory back."""
+        self.rows.release()
+        self.offset = self.queries = 0
+
+    def lengths(self) -> Lengths:
+        """The offset."""
+        return Lengths(self.offset)
+
+    def held(self) -> int:
+        """Bytes of rows allocated."""
+        return self.rows.nbytes
+
+    def _first(self, view: View) -> int:
+        """The first position, sinks not counted, that the last append's queries see."""
+        return view.first(self.offset - self.queries)
+
+    def histories(self) -> list[Pair]:
+        """For each layer the rows that the last append's queries see, in the order of positions, sinks first."""
+        return [self.rows.read(i, self._first(self.rows.views[i]), self.offset) for i in self.shown]
+
+    def mask(self) -> Array:
+        """What each query of the last append sees of each history: `[layers of the model, 1, n, the widest]`."""
+        seen = [self._seen(view) for view in self.rows.views]
+        found = np.zeros((len(self.shown), 1, self.queries, max(one.shape[1] for one in seen)), bool)
+        for layer, i in enumerate(self.shown):
+            found[layer, 0, :, : seen[i].shape[1]] = seen[i]
+        return found
+
+    def _seen(self, view: View) -> Array:
+        """What each query sees of a layer's history, `[n, K]`."""
+        behind = np.arange(max(view.sinks, self._first(view)), self.offset)
+        place = np.concatenate((np.arange(min(view.sinks, self.offset)), behind))
+        query = np.arange(self.offset - self.queries, self.offset)
+        first = np.array([view.first(int(p)) for p in query])
+        shown: Array = (place < view.sinks) | (place >= first[:, None])
+        return shown & (place <= query[:, None])
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether every layer has what it needs there."""
+        return 0 <= to <= self.offset and self._lacking(to) is None
+
+    def _lacking(self, to: int) -> int | None:
+        """The first layer that has dropped a row which queries at `to` see; none if there is no such layer."""
+        if to == self.offset:
+            return None
+        return next(
+            (self.shown.index(i) for i, view in enumerate(self.rows.views) if self._dropped(view, to)), None
+        )
+
+    def _dropped(self, view: View, to: int) -> bool:
+        """Whether a layer has dropped a row below `to` that queries there see. What it has beside sinks begins
+        where the view of a query at the offset does."""
+        return max(view.first(to), view.sinks) < min(view.first(self.offset), to)
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset of all layers; nothing on the device changes."""
+        if not 0 <= to <= self.offset:
+            raise refusals.rewind_range("LAYER-14", to, self.offset)
+        lacking = self._lacking(to)
+        if lacking is not None:
+            raise refusals_layers.dropped("LAYER-15", to, lacking)
+        self.offset, self.queries = to, 0
+
+
+def _proper(view: View) -> bool:
+    """Whether every size of a view is 1 or more."""
+    return view.kind == "full" or (view.newest >= 1 and (view.sinks >= 1 or view.kind != "sinks"))
