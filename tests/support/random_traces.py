@@ -8,7 +8,7 @@ from typing import Any
 
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
-from kvspec.contract import description
+from kvspec.contract import Level, description
 from kvspec.notation import sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -20,10 +20,10 @@ def drawn(explored: Callable[..., Any], *arguments: Any, count: int) -> list[Tra
     return sample.some(explored(*arguments), count, seed=1)
 
 
-def observe_the_same(adapter: Any, traces: list[Trace]) -> None:
-    """Judge an adapter at level storage."""
+def observe_the_same(adapter: Any, traces: list[Trace], level: Level = "storage") -> None:
+    """Judge an adapter at a level."""
     about = description(adapter.describe())
     for trace in traces:
-        session = Session(adapter, trial.observables(trace, about, "storage"))
-        seen = trial.run(trace, session, about, "storage")
+        session = Session(adapter, trial.observables(trace, about, level))
+        seen = trial.run(trace, session, about, level)
         assert not seen.failed, (sentence(trace), [d.message for d in seen.differences])
