@@ -17,8 +17,8 @@ from kvspec.errors import BadInput
 from kvspec.steps.view import View, view
 
 VERSION = 1
-MOST_PAGES, MOST_ROWS, MOST_GROUPS = 1 << 24, 1 << 16, 64
-"""Pages of a pool, rows of a page, and groups."""
+MOST_PAGES, MOST_ROWS, MOST_GROUPS = 1 << 24, 1 << 24, 64
+"""Pages of a pool, positions of a page, and groups."""
 MOST_SLOTS = 1 << 26
 """Rows that all pools may have room for."""
 LONGEST = 64 << 20
@@ -40,7 +40,7 @@ class Group:
 @dataclass(frozen=True)
 class Header:
     """The engine: its groups; the pages of each pool; the pages that no request gets; the rows of a page, as many
-    as the group has that puts most into one."""
+    as the group has that puts most into one. A page has one state."""
 
     engine: str
     groups: tuple[Group, ...]
@@ -55,7 +55,7 @@ class Header:
     @cached_property
     def rows(self) -> int:
         """The rows of a page."""
-        return max(group.block for group in self.groups)
+        return max(1 if group.view.kind == "state" else group.block for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -187,13 +187,13 @@ def number(given: Any, what: str, least: int, most: int) -> int:
     return given
 
 
-def numbers(given: Any, what: str, most: int) -> list[int]:
-    """Give a list of whole numbers from 0 to `most`. Raises BadInput."""
+def numbers(given: Any, what: str, most: int, least: int = 0) -> list[int]:
+    """Give a list of whole numbers from `least` to `most`. Raises BadInput."""
     if not isinstance(given, list):
         raise BadInput(f"{what} is a list of whole numbers, not {given!r:.40}")
     for each in given:
-        if type(each) is not int or not 0 <= each <= most:
-            raise BadInput(f"{what} has whole numbers from 0 to {most}, not {each!r:.40}")
+        if type(each) is not int or not least <= each <= most:
+            raise BadInput(f"{what} has whole numbers from {least} to {most}, not {each!r:.40}")
     return given
 
 

@@ -42,11 +42,12 @@ class Sight:
             }
             self._kept = max(1 << 12, 2 * len(self.writers))
 
-    def check(self, request: Request, start: int, step: int, found: bool) -> None:
-        """Check all rows before `start` that a query there, or a later one, sees. `found` says that they were
-        found in the prefix cache. Raises Broken."""
-        for group in range(len(self._header.groups)):
-            self._check_group(request, group, start, step, found)
+    def check(self, request: Request, start: int, step: int, found: bool, states: bool) -> None:
+        """Check all rows before `start` that a query there, or a later one, sees: of the groups of `states`, or of
+        the others. `found` says that they were found in the prefix cache. Raises Broken."""
+        for group, of in enumerate(self._header.groups):
+            if (of.view.kind == "state") is states:
+                self._check_group(request, group, start, step, found)
 
     def slots(self, request: Request, group: int, positions: Ints) -> Ints:
         """Give where the rows of positions lie."""

@@ -1,7 +1,7 @@
 """One step of a log: the rows of all its requests are written, and then their queries see.
 
 So a request may find, within a step, what another one writes in it: a layer's rows are written before its queries
-attend."""
+attend. A state is read before it is written."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from kvconform.steps.words import counted
 from kvconform.steps.writing import Part, Writing
 from kvspec.errors import BadInput
 
+UNKNOWN = -1
+"""A draft whose token the scheduler does not know."""
 KEYS = frozenset({"start", "n", "tables", "more", "drafts"})
 
 
@@ -58,16 +60,21 @@ class Stepping:
                 usual.append(request)
             else:
                 parts.append(self._part(name, given, request))
+        self._check(parts, states=True)
         self._writing.write(usual, parts, self.number)
-        for part in parts:
-            if part.checks:
-                self._sight.check(part.request, part.start, self.number, part.found)
+        self._check(parts, states=False)
         for part in parts:
             self._done(part)
         for request in usual:
             self._computed(request, request.next + 1, [])
         self.counts["computed"] += len(usual) + len(parts)
         self.counts["rows"] += len(usual) + sum(part.n for part in parts)
+
+    def _check(self, parts: list[Part], states: bool) -> None:
+        """Check what came into tables: states before the step writes, as it writes over them, rows behind that."""
+        for part in parts:
+            if part.checks:
+                self._sight.check(part.request, part.start, self.number, part.found, states)
 
     def _broken(self, clause: str, request: Request, what: str, *others: Request) -> Broken:
         return broken_by(clause, self.number, request, what, *others)
@@ -81,7 +88,7 @@ class Stepping:
             raise Broken("STEP-26", f"step {self.number} computes {name}, which {state}", (name,))
         start = number(given.get("start"), f"start of {name}", 0, MOST_TOKENS)
         n = number(given.get("n"), f"n of {name}", 0, MOST_TOKENS)
-        drafts = numbers(given.get("drafts", []), f"drafts of {name}", LARGEST_NUMBER)
+        drafts = numbers(given.get("drafts", []), f"drafts of {name}", LARGEST_NUMBER, UNKNOWN)
         fresh = request.tables is None
         replaced = self._give(request, given, start)
         self._demand_positions(request, start, n, drafts, fresh)
@@ -198,7 +205,7 @@ class Stepping:
             if drafts is None:
                 raise self._broken("STEP-24", request, f"{said}, and its last token was not computed")
             raise self._broken("STEP-25", request, f"{said} behind {counted(len(drafts), 'draft')}")
-        if drafts and tokens[:-1] != drafts[: len(tokens) - 1]:
+        if any(draft not in (token, UNKNOWN) for draft, token in zip(drafts, tokens[:-1], strict=False)):
             raise self._broken("STEP-25", request, f": {tokens[:-1]} were accepted, of the drafts {drafts}")
         request.extend(tokens)
         self.counts["sampled"] += len(tokens)
@@ -208,6 +215,8 @@ class Stepping:
         accepted, (first, end) = len(tokens) - 1, request.drafted
         self.counts["accepted"] += accepted
         self.counts["rejected"] += len(drafts) - accepted
+        if UNKNOWN in drafts[:accepted]:
+            self._writing.reveal(request, first, first + accepted)
         self._writing.reject(request, first + accepted, end)
         request.next = first + accepted
         self._holders.drop_below(request, request.next)

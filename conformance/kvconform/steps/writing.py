@@ -125,3 +125,10 @@ class Writing:
         for group, of in enumerate(self._header.groups):
             if first < end:
                 self._memory[of.pool].reject(self._sight.slots(request, group, np.arange(first, end)))
+
+    def reveal(self, request: Request, first: int, end: int) -> None:
+        """Let the rows of drafts that were not known be those of the tokens that were chosen for them."""
+        for group, of in enumerate(self._header.groups):
+            slots = self._sight.slots(request, group, np.arange(first, end))
+            self._memory[of.pool].history[slots] = request.history[first:end]
+            self._memory[of.pool].tokens[slots] = request.alone[first:end]

@@ -221,3 +221,16 @@ def test_a_mistake_in_the_chapter_is_an_error(was: str, now: str, words: str) ->
     assert changed != chapter_text()
     with pytest.raises(BadInput, match=words):
         clauses.read(changed)
+
+
+def test_a_state_is_written_over_where_it_lies(tmp_path: Path) -> None:
+    """Tables that are told anew are looked at before the step writes; what another one writes in it is not found."""
+    header = {**HEADER, "groups": [{"block": 4, "view": "state"}]}
+    a, b = ({"add": name, "tokens": [1, 2, 3, 4, number]} for number, name in enumerate("ab"))
+    first = {"step": {"a": {"start": 0, "n": 2, "tables": [[1]]}}}
+    anew = {"step": {"a": {"start": 2, "n": 2, "tables": [[1, 2]]}}}
+    assert steps.verdict(tmp_path / "log.jsonl", a, first, anew, header=header).broken is None
+    both = {"step": {"a": {"start": 2, "n": 2}, "b": {"start": 4, "n": 1, "tables": [[1, 3]]}}}
+    broken = steps.verdict(tmp_path / "log.jsonl", a, b, first, both, header=header).broken
+    assert broken is not None
+    assert broken.clause == "STEP-8"

@@ -1,0 +1,189 @@
+"""Writes down what vLLM's scheduler decides: a log of steps, which `kvconform check LOG` judges.
+
+    KVSTEPS=steps.jsonl vllm serve MODEL --scheduler-cls kvadapters.serving.vllm_steps.LoggedScheduler
+
+`LoggedAsyncScheduler` is for asynchronous scheduling, which is vLLM's default. A line stands in the log where what
+it tells happens on the device. So the tokens of a step stand right behind it, also where the next step is decided
+before they are known: steps are held back until then. What connectors load and offload is not told."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.scheduler import Scheduler
+
+VARIABLE = "KVSTEPS"
+"""The variable of the environment that says where the log goes."""
+
+VIEWS: dict[str, Callable[[Any], str]] = {
+    "FullAttentionSpec": lambda spec: f"window {spec.sliding_window}" if spec.sliding_window else "full",
+    "MLAAttentionSpec": lambda spec: "full",
+    "SlidingWindowSpec": lambda spec: f"window {spec.sliding_window}",
+    "SlidingWindowMLASpec": lambda spec: f"window {spec.sliding_window}",
+    "ChunkedLocalAttentionSpec": lambda spec: f"chunk {spec.attention_chunk_size}",
+    "MambaSpec": lambda spec: "state",
+}
+"""What the queries of a group see, by the class of its layout."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A step whose tokens are not known yet: what the scheduler gave, the lines of the log from the step's own one
+    on, and how often each of its requests had been preempted."""
+
+    output: Any
+    lines: list[dict[str, Any]]
+    lives: dict[str, int]
+
+
+class StepLog:
+    """The log of a scheduler from its start on. It tells of a table what was not told before."""
+
+    def __init__(self, scheduler: Any, path: Path) -> None:
+        self.scheduler, self.manager = scheduler, scheduler.kv_cache_manager
+        self.file = path.open("w", encoding="utf-8", buffering=1)
+        self.held = deque[Held]()
+        self.tables: dict[str, list[list[int]]] = {}
+        """What was told of the tables of requests."""
+        config = scheduler.kv_cache_config
+        groups = [group(each.kv_cache_spec) for each in config.kv_cache_groups]
+        null = self.manager.block_pool.null_block.block_id
+        self.write(kvsteps=1, engine="vllm", pages=config.num_blocks, reserved=[null], groups=groups)
+
+    def write(self, **event: Any) -> None:
+        """Write a line, behind the steps that are held back."""
+        if self.held:
+            self.held[-1].lines.append(event)
+        else:
+            self.file.write(json.dumps(event) + "\n")
+
+    def added(self, request: Any) -> None:
+        """Tell of a request."""
+        media = [[each.mm_position.offset, each.identifier] for each in request.mm_features or ()]
+        told = {"salt": request.cache_salt, "media": media}
+        told |= {"adapter": request.lora_request.lora_name} if request.lora_request else {}
+        tokens = list(request.all_token_ids)
+        self.write(add=request.request_id, tokens=tokens, **{name: value for name, value in told.items() if value})
+
+    def scheduled(self, output: Any) -> None:
+        """Tell which pages are copied or zeroed, and what is computed behind that."""
+        if output.kv_cache_block_copies:
+            self.write(copy=[[each.src_block_id, each.dst_block_id] for each in output.kv_cache_block_copies])
+        if output.new_block_ids_to_zero:
+            self.write(zero=list(output.new_block_ids_to_zero))
+        if output.num_scheduled_tokens:
+            parts = {name: self.part(name, n, output) for name, n in output.num_scheduled_tokens.items()}
+            lives = {name: self.scheduler.requests[name].num_preemptions for name in parts}
+            self.held.append(Held(output, [{"step": parts}], lives))
+
+    def part(self, name: str, n: int, output: Any) -> dict[str, Any]:
+        """Tell what a step computes of a request. The scheduler has counted it as computed already."""
+        request = self.scheduler.requests[name]
+        drafts = output.scheduled_spec_decode_tokens.get(name)
+        told = {"start": request.num_computed_tokens - n, "n": n, **({"drafts": list(drafts)} if drafts else {})}
+        was, now = self.tables.get(name), [list(table) for table in self.manager.get_block_ids(name)]
+        self.tables[name] = now
+        if was is None or any(new[: len(old)] != old for old, new in zip(was, now, strict=True)):
+            return {**told, "tables": now}
+        more = [new[len(old) :] for old, new in zip(was, now, strict=True)]
+        return {**told, "more": more} if any(more) else told
+
+    def texts(self, output: Any) -> dict[str, tuple[Any, int]]:
+        """Give the requests of a step that are there before its tokens are taken, and how many tokens each has."""
+        found = ((name, self.scheduler.requests.get(name)) for name in output.num_scheduled_tokens)
+        return {name: (each, each.num_tokens) for name, each in found if each is not None}
+
+    def updated(self, output: Any, computed: Any, texts: dict[str, tuple[Any, int]]) -> None:
+        """Tell which tokens a step chose; it is no longer held back. Those of a request that is gone are what the
+        device computed."""
+        if self.held and self.held[0].output is output:
+            held, chosen = self.held.popleft(), dict[str, list[int]]()
+            for name in output.num_scheduled_tokens:
+                if name in texts:
+                    request, n = texts[name]
+                    chosen[name] = list(request.all_token_ids[n:])
+                elif computed.sampled_token_ids:
+                    chosen[name] = list(computed.sampled_token_ids[computed.req_id_to_index[name]])
+            chosen = {name: tokens for name, tokens in chosen.items() if tokens}
+            self.correct(held, chosen)
+            lines = [held.lines[0], *([{"sampled": chosen}] if chosen else []), *held.lines[1:]]
+            self.file.writelines(json.dumps(line) + "\n" for line in lines)
+        if not self.scheduler.deferred_frees:
+            self.write(left=self.manager.block_pool.get_num_free_blocks())
+
+    def correct(self, held: Held, chosen: dict[str, list[int]]) -> None:
+        """Let steps that were decided before the drafts of one were rejected begin where it ends."""
+        for name, drafts in held.output.scheduled_spec_decode_tokens.items():
+            rejected = len(drafts) + 1 - len(chosen.get(name, ()))
+            for later in self.held:
+                if later.lives.get(name) == held.lives[name]:
+                    later.lines[0]["step"][name]["start"] -= rejected
+
+    def freed(self, request: Any) -> None:
+        """Tell that the pages of a request go back, if it has any, and whether it has ended."""
+        name = request.request_id
+        if request.is_finished():
+            self.write(finish=name)
+        if self.tables.pop(name, None) is not None:
+            self.write(free=name)
+
+
+def group(spec: Any) -> dict[str, Any]:
+    """Describe a group of layers. Raises ValueError for one that a log cannot tell."""
+    spec = next(iter(spec.kv_cache_specs.values())) if hasattr(spec, "kv_cache_specs") else spec
+    kind = type(spec).__name__
+    if kind not in VIEWS:
+        raise ValueError(f"a log of steps cannot tell a group with {kind}; it tells {', '.join(VIEWS)}")
+    return {"block": spec.block_size, "view": VIEWS[kind](spec)}
+
+
+class Logging:
+    """What the two schedulers below have in common: each tells what it does."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.step_log = StepLog(self, Path(os.environ[VARIABLE]))
+
+    def add_request(self, request: Any) -> None:
+        """Add a request."""
+        super().add_request(request)  # type: ignore[misc]
+        self.step_log.added(request)
+
+    def schedule(self, *args: Any, **more: Any) -> Any:
+        """Decide a step."""
+        output = super().schedule(*args, **more)  # type: ignore[misc]
+        self.step_log.scheduled(output)
+        return output
+
+    def update_from_output(self, output: Any, computed: Any) -> Any:
+        """Take what a step computed."""
+        texts = self.step_log.texts(output)
+        found = super().update_from_output(output, computed)  # type: ignore[misc]
+        self.step_log.updated(output, computed, texts)
+        return found
+
+    def _free_request_blocks(self, request: Any) -> None:
+        self.step_log.freed(request)
+        super()._free_request_blocks(request)  # type: ignore[misc]
+
+    def reset_prefix_cache(self, *args: Any, **more: Any) -> bool:
+        """Forget all that was computed."""
+        done: bool = super().reset_prefix_cache(*args, **more)  # type: ignore[misc]
+        if done:
+            self.step_log.write(reset=True)
+        return done
+
+
+class LoggedScheduler(Logging, Scheduler):  # type: ignore[misc]
+    """The scheduler, which writes a log."""
+
+
+class LoggedAsyncScheduler(Logging, AsyncScheduler):  # type: ignore[misc]
+    """The scheduler for asynchronous steps, which writes a log."""

@@ -1,0 +1,244 @@
+"""Random lives of vLLM's scheduler with a worker that computes nothing: it chooses tokens, and right and wrong drafts.
+
+Prompts share prefixes around the ends of blocks, with salts and adapters, priorities, stops, aborts and resets, while
+blocks are few. A life is written to a log of steps."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections import deque
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from vllm import EngineArgs, SamplingParams
+from vllm.lora.request import LoRARequest
+from vllm.utils.hashing import get_hash_fn_by_name
+from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+from vllm.v1.core.sched.request_queue import SchedulingPolicy, create_request_queue
+from vllm.v1.core.single_type_kv_cache_manager import register_all_kvcache_specs
+from vllm.v1.kv_cache_interface import (
+    ChunkedLocalAttentionSpec,
+    FullAttentionSpec,
+    KVCacheConfig,
+    KVCacheGroupSpec,
+    MambaSpec,
+    SlidingWindowSpec,
+)
+from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
+from vllm.v1.request import Request, RequestStatus
+from vllm.v1.structured_output import StructuredOutputManager
+
+from kvadapters.probe import Probe
+from kvadapters.serving.vllm_steps import VARIABLE, LoggedAsyncScheduler, LoggedScheduler
+
+SHAPES = (
+    "full",
+    "full,window 6",
+    "full,window 3,window 9",
+    "window 6",
+    "full,chunk 8",
+    "full,state",
+    "full,window 1",
+)
+LONGEST, MOST_NEW, IDS = 40, 12, 50
+"""Tokens of a prompt, tokens behind it, and how many tokens there are."""
+
+
+@cache
+def configuration() -> Any:
+    """Make vLLM's configuration once; a life changes what it needs."""
+    folder = Path(tempfile.mkdtemp())
+    Probe.of("gemma3", "full,window 8").write(folder)
+    sizes = {"block_size": 32, "max_num_batched_tokens": 64, "max_num_seqs": 8, "max_model_len": 256}
+    register_all_kvcache_specs(None)
+    return EngineArgs(
+        model=str(folder),
+        skip_tokenizer_init=True,
+        enforce_eager=True,
+        dtype="float32",
+        async_scheduling=False,
+        **sizes,
+    ).create_engine_config()
+
+
+def layout(view: str, block: int) -> Any:
+    """Give the layout of a group."""
+    kind, _, size = view.partition(" ")
+    sizes = {"block_size": block, "num_kv_heads": 1, "head_size": 4, "dtype": torch.float32}
+    if kind == "window":
+        return SlidingWindowSpec(sliding_window=int(size), **sizes)
+    if kind == "chunk":
+        return ChunkedLocalAttentionSpec(attention_chunk_size=int(size), **sizes)
+    if kind == "state":
+        return MambaSpec(block_size=block, shapes=((2,),), dtypes=(torch.float32,), mamba_cache_mode="align")
+    return FullAttentionSpec(**sizes)
+
+
+class Worker:
+    """Chooses the next token of a text by its last ones, so that equal texts go on equally. It knows its own texts:
+    the scheduler may be a step behind."""
+
+    def __init__(self, draw: random.Random, drafts: int) -> None:
+        self.draw, self.most = draw, drafts
+        self.texts: dict[str, list[int]] = {}
+        self.at: dict[str, int] = {}
+        self.drafts: dict[str, list[int]] = {}
+
+    def next(self, text: list[int]) -> int:
+        """Choose the next token."""
+        return (7 * text[-1] + 3 * text[len(text) // 2] + len(text)) % IDS
+
+    def compute(self, scheduler: Any, output: Any) -> ModelRunnerOutput:
+        """Compute a step."""
+        begun = {new.req_id: new.num_computed_tokens for new in output.scheduled_new_reqs}
+        cached = output.scheduled_cached_reqs
+        begun |= {
+            name: at
+            for name, at in zip(cached.req_ids, cached.num_computed_tokens, strict=True)
+            if name in cached.resumed_req_ids
+        }
+        for name, at in begun.items():
+            self.texts[name], self.at[name] = list(scheduler.requests[name].all_token_ids), at
+        names = list(output.num_scheduled_tokens)
+        sampled = [self.computed(name, output) for name in names]
+        index = {name: number for number, name in enumerate(names)}
+        return ModelRunnerOutput(req_ids=names, req_id_to_index=index, sampled_token_ids=sampled)
+
+    def computed(self, name: str, output: Any) -> list[int]:
+        """Compute a step of one request: give its new tokens."""
+        text, given = self.texts[name], output.scheduled_spec_decode_tokens.get(name, [])
+        drafts = self.drafts.pop(name, [])[: len(given)] if -1 in given else given
+        self.at[name] += output.num_scheduled_tokens[name] - len(given)
+        if self.at[name] < len(text):
+            return []
+        before = len(text)
+        for draft in [*drafts, None]:
+            text.append(self.next(text))
+            if text[-1] != draft:
+                break
+        self.at[name] = len(text) - 1
+        self.drafts[name] = self.guessed(text)
+        return text[before:]
+
+    def guessed(self, text: list[int]) -> list[int]:
+        """Guess what follows a text, rightly as a rule."""
+        text, guesses = list(text), list[int]()
+        for _ in range(self.most):
+            text.append(self.next(text) if self.draw.random() < 0.7 else self.draw.randrange(IDS))
+            guesses.append(text[-1])
+        return guesses
+
+
+class Life:
+    """A scheduler from its start on. `behind` steps are decided before the tokens of one are taken."""
+
+    def __init__(self, seed: int, log: Path, shape: str | None = None, **fixed: Any) -> None:
+        self.draw = draw = random.Random(seed)
+        self.shape = shape or draw.choice(SHAPES)
+        self.block, self.behind = draw.choice([2, 4]), fixed.get("behind", draw.choice([0, 0, 1]))
+        self.drafts = fixed.get("drafts", 0 if "state" in self.shape else draw.choice([0, 0, 3]))
+        self.worker, self.asked, self.steps = Worker(draw, self.drafts), 0, 0
+        self.texts: list[list[int]] = []
+        self.computing = deque[tuple[Any, ModelRunnerOutput]]()
+        os.environ[VARIABLE] = str(log)
+        self.scheduler = self.started()
+        hashed = get_hash_fn_by_name("sha256")
+        init_none_hash(hashed)
+        self.hasher = get_request_block_hasher(self.block, hashed)
+
+    def started(self) -> Any:
+        """Start a scheduler with few blocks."""
+        views, config, draw = self.shape.split(","), configuration(), self.draw
+        alone = len(views) * ((LONGEST + MOST_NEW + 8) // self.block + 3)
+        blocks = int(alone * draw.choice([1, 1.2, 2, 4]))
+        config.cache_config.num_gpu_blocks, config.cache_config.block_size = blocks, self.block
+        config.cache_config.mamba_cache_mode = "align" if "state" in self.shape else "none"
+        config.scheduler_config.max_num_seqs = draw.choice([3, 8])
+        config.scheduler_config.max_num_batched_tokens = draw.choice([8, 24, 64])
+        config.scheduler_config.max_num_scheduled_tokens = None
+        config.scheduler_config.policy = draw.choice(["fcfs", "priority"])
+        groups = [KVCacheGroupSpec([f"layer {n}"], layout(view, self.block)) for n, view in enumerate(views)]
+        scheduler = (LoggedAsyncScheduler if self.behind else LoggedScheduler)(
+            vllm_config=config,
+            kv_cache_config=KVCacheConfig(num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=groups),
+            structured_output_manager=StructuredOutputManager(config),
+            block_size=self.block,
+            hash_block_size=self.block,
+        )
+        scheduler.num_spec_tokens = self.drafts
+        return scheduler
+
+    def live(self, steps: int) -> None:
+        """Live so many steps, and until all requests have their answers."""
+        while self.steps < steps or self.scheduler.has_requests() or self.computing:
+            if self.steps < steps:
+                self.happen()
+            self.step()
+            self.steps += 1
+            if self.steps > 3 * steps + 1000:
+                raise AssertionError("the scheduler is stuck")
+        self.scheduler.step_log.file.close()
+
+    def happen(self) -> None:
+        """Add a request now and then; abort one, or reset the cache, less often."""
+        names = list(self.scheduler.requests)
+        if len(names) < 12 and self.draw.random() < 0.5:
+            self.ask()
+        if names and self.draw.random() < 0.04:
+            self.scheduler.finish_requests(self.draw.choice(names), RequestStatus.FINISHED_ABORTED)
+        if self.draw.random() < 0.02:
+            self.scheduler.reset_prefix_cache(reset_running_requests=not self.behind)
+
+    def ask(self) -> None:
+        """Add a request."""
+        draw, name = self.draw, f"r{self.asked}"
+        self.asked += 1
+        tokens = self.prompt()
+        more: dict[str, Any] = {
+            "priority": draw.randrange(3),
+            "cache_salt": draw.choice(["", "", "", "a", "b"]) or None,
+        }
+        if draw.random() < 0.2:
+            more["lora_request"] = LoRARequest(draw.choice(["a", "x"]), draw.choice([1, 2]), "/nowhere")
+        asked = SamplingParams(
+            max_tokens=draw.randint(1, MOST_NEW), ignore_eos=True, stop_token_ids=[draw.randrange(IDS)]
+        )
+        self.scheduler.add_request(Request(name, tokens, asked, None, block_hasher=self.hasher, **more))
+
+    def prompt(self) -> list[int]:
+        """Draw a prompt: a fresh one, or one that begins as an earlier text."""
+        draw = self.draw
+        fresh = [draw.randrange(IDS) for _ in range(draw.randint(1, 20))]
+        if self.texts and draw.random() < 0.8:
+            text = draw.choice(self.texts[-12:])
+            end = draw.randint(0, len(text) // self.block) * self.block + draw.randint(-1, 1)
+            start = self.block if draw.random() < 0.1 else 0
+            fresh = text[start : max(start + 1, end)] + (fresh[:8] if draw.random() < 0.7 else [])
+        self.texts.append(fresh[:LONGEST] or [1])
+        return list(self.texts[-1])
+
+    def step(self) -> None:
+        """Decide a step, and take the tokens of one that was computed."""
+        output = self.scheduler.schedule()
+        computed = self.worker.compute(self.scheduler, output)
+        self.computing.append((output, computed))
+        if len(self.computing) > self.behind or not output.num_scheduled_tokens:
+            while self.computing and (len(self.computing) > self.behind or not self.scheduler.has_requests()):
+                self.take(*self.computing.popleft())
+
+    def take(self, output: Any, computed: ModelRunnerOutput) -> None:
+        """Give the scheduler what was computed."""
+        self.scheduler.update_from_output(output, computed)
+        if self.drafts and not self.behind:
+            names = [name for name in computed.req_ids if name in self.worker.drafts]
+            self.scheduler.update_draft_token_ids(
+                DraftTokenIds(names, [self.worker.drafts[name] for name in names])
+            )
+        for name in computed.req_ids:
+            request = self.scheduler.requests.get(name)
+            if request is not None:
+                self.texts.append(list(request.all_token_ids)[:LONGEST])
