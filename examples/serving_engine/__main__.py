@@ -12,6 +12,7 @@ from serving_engine import open as load
 from serving_engine.checkpoint import read_words
 from serving_engine.front.completions import Dialogue
 from serving_engine.front.server import serve
+from serving_engine.step_log import StepLog
 
 
 def main() -> None:
@@ -20,15 +21,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the checkpoint's folder")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--log", type=Path, help="write what the scheduler decides, for kvconform check")
     parser.add_argument("--no-prefix-cache", dest="prefix_cache", action="store_false")
     for field in fields(Settings):
         if field.name != "prefix_cache":
             option = f"--{field.name.replace('_', '-')}"
             parser.add_argument(option, type=type(field.default), default=field.default)
     given = vars(parser.parse_args())
-    folder, host, port = given.pop("folder"), given.pop("host"), given.pop("port")
+    folder, host, port, log = (given.pop(name) for name in ("folder", "host", "port", "log"))
     try:
         engine = load(folder, Settings(**given))
+        if log:
+            StepLog(engine, log)
         server = serve(engine, Dialogue(read_words(folder), folder.resolve().name), host, port)
     except (OSError, ValueError, KeyError) as e:
         parser.error(str(e))

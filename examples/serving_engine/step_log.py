@@ -23,7 +23,7 @@ class StepLog:
     """The log of an engine from its start on. It tells of a table what was not told before."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
-        self.engine, self.file = engine, path.open("w", encoding="utf-8")
+        self.engine, self.file = engine, path.open("w", encoding="utf-8", buffering=1)
         self.tables: dict[Sequence, list[list[int]]] = {}
         self.tokens: dict[Sequence, int] = {}
         """What was told of each sequence: its tables, and how many tokens it has."""

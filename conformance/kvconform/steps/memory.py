@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 NOBODY, WRITTEN, ZEROED, REJECTED = range(4)
 """What a slot holds: nothing yet, a row, zeros, or the row of a draft that was rejected."""
-WHAT, COPIED, LOADED = 3, 4, 8
-"""The bits of a state that say so, and those of rows that were copied or loaded."""
+WHAT, COPIED, LOADED, TAKEN = 3, 4, 8, 16
+"""The bits of a state that say so, and those of rows that were copied, or loaded, or whose page others have got."""
 
 Ints = NDArray[np.int64]
 Slots = Ints | list[int] | slice
@@ -65,6 +65,10 @@ class Memory:
     def slots_of(self, page: int) -> slice:
         """Give the slots of a page."""
         return slice(page * self.rows, (page + 1) * self.rows)
+
+    def take(self, page: int) -> None:
+        """Let a page be taken for other rows: those that it has are of use no more."""
+        self.state[self.slots_of(page)] |= TAKEN
 
     def zero(self, page: int) -> None:
         """Let a page hold zeros."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from kvconform.steps.broken import Broken
 from kvconform.steps.log_file import Header
-from kvconform.steps.memory import COPIED, LOADED, NOBODY, REJECTED, WHAT, WRITTEN, Ints, Memory
+from kvconform.steps.memory import COPIED, LOADED, NOBODY, REJECTED, TAKEN, WHAT, WRITTEN, Ints, Memory
 from kvconform.steps.requests import Request
 
 
@@ -109,6 +109,10 @@ class Sight:
         """Give the clause that a wrong row breaks, and what is to be said of it."""
         memory = self._memory[self._header.groups[group].pool]
         state, holds = int(memory.state[slot]), int(memory.group[slot // self._header.rows])
+        if found and memory.before[slot] == request.history[at] and not state & TAKEN:
+            return "STEP-9", "the right row was there before, and was written over"
+        if found and state & TAKEN and state & WHAT in (WRITTEN, REJECTED):
+            return "STEP-5", "it was there before the page was taken for others, which are not computed"
         moved = state & (COPIED | LOADED)
         if moved and (state & WHAT != WRITTEN or memory.tokens[slot] != request.alone[at]):
             return ("STEP-27", "it was copied there") if moved == COPIED else ("STEP-29", "it was loaded there")
@@ -118,8 +122,6 @@ class Sight:
             return ("STEP-5" if found else "STEP-2"), ""
         if holds != group:
             return "STEP-14", f"the page holds rows of group {holds}"
-        if found and memory.before[slot] == request.history[at]:
-            return "STEP-9", "the right row was there before, and was written over"
         if memory.tokens[slot] == request.alone[at]:
             if (theirs := self.writers[int(memory.writer[slot])].adapter) != request.adapter:
                 return (

@@ -159,6 +159,7 @@ class Stepping:
                     other,
                 )
             self.counts["evictions"] += int(self._memory[pool].group[page] >= 0)
+            self._memory[pool].take(page)
         self._holders.hold(request, group, index)
 
     def _demand_positions(self, request: Request, start: int, n: int, drafts: list[int], fresh: bool) -> None:

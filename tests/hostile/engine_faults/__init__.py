@@ -58,7 +58,8 @@ class Change:
 @dataclass(frozen=True)
 class Fault:
     """One fault. `source` is an entry of the catalogue of real bugs, a report, or empty; `clauses` are those of
-    SERVE that its trigger belongs to, so that a failure is rightly blamed on each of them."""
+    SERVE that its trigger belongs to, so that a failure is rightly blamed on each of them. `log` is the clause of
+    STEP that the log of its steps breaks; empty, if the scheduler decides rightly and something else is wrong."""
 
     id: str
     says: str
@@ -66,6 +67,7 @@ class Fault:
     source: str
     changes: tuple[Change, ...]
     clauses: tuple[str, ...] = ()
+    log: str = ""
 
     @property
     def sort(self) -> str:
@@ -95,6 +97,7 @@ def _fault(id_: str, row: dict[str, Any]) -> Fault:
         row["source"],
         tuple(Change(**change) for change in rows),
         tuple(row["clause"]),
+        row.get("log", ""),
     )
 
 
