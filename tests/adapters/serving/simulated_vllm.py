@@ -1,7 +1,8 @@
-"""Random lives of vLLM's scheduler with a worker that computes nothing: it chooses tokens, and right and wrong drafts.
+"""Random lives of vLLM's scheduler with a worker that computes nothing: it chooses tokens, and right and wrong
+drafts.
 
-Prompts share prefixes around the ends of blocks, with salts and adapters, priorities, stops, aborts and resets, while
-blocks are few. A life is written to a log of steps."""
+Prompts share prefixes around the ends of blocks, with salts and adapters, priorities, stops, aborts and resets,
+while blocks are few. A life is written to a log of steps."""
 
 from __future__ import annotations
 
@@ -18,7 +19,6 @@ from vllm import EngineArgs, SamplingParams
 from vllm.lora.request import LoRARequest
 from vllm.utils.hashing import get_hash_fn_by_name
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
-from vllm.v1.core.sched.request_queue import SchedulingPolicy, create_request_queue
 from vllm.v1.core.single_type_kv_cache_manager import register_all_kvcache_specs
 from vllm.v1.kv_cache_interface import (
     ChunkedLocalAttentionSpec,

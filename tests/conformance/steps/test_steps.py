@@ -224,7 +224,7 @@ def test_a_mistake_in_the_chapter_is_an_error(was: str, now: str, words: str) ->
 
 
 def test_a_state_is_written_over_where_it_lies(tmp_path: Path) -> None:
-    """Tables that are told anew are looked at before the step writes; what another one writes in it is not found."""
+    """Tables that are told anew are looked at before the step writes, and what it writes is not found in it."""
     header = {**HEADER, "groups": [{"block": 4, "view": "state"}]}
     a, b = ({"add": name, "tokens": [1, 2, 3, 4, number]} for number, name in enumerate("ab"))
     first = {"step": {"a": {"start": 0, "n": 2, "tables": [[1]]}}}
