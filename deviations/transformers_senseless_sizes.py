@@ -1,16 +1,20 @@
-"""transformers 5.23.0: a window of 0, and a static cache of no rows, are made without a word. Unchecked.
+"""transformers: a window of 0, and a static cache of no rows, are made. Unchecked.
 
-Shortest traces: ring window=0: (RING-14); bounded max_len=0: (BOUNDED-12). Nothing can be attended to in either.
-Status 0 if it still reproduces.
+RING-14, by ring window=0; BOUNDED-12, by bounded max_len=0. Nothing can be attended to in either.
 """
 
 import sys
 
-from float64 import report
+import transformers
 from transformers import DynamicCache, MistralConfig, StaticCache
 
-sliding, whole = (MistralConfig(num_hidden_layers=1, sliding_window=window) for window in (0, None))
-dynamic = DynamicCache(config=sliding).layers[0].sliding_window
-static = [StaticCache(config=config, max_cache_len=0).layers[0].max_cache_len for config in (sliding, whole)]
-text = f"a dynamic layer with a window of {dynamic} and static ones of {static} rows were made"
-sys.exit(report([dynamic, *static] == [0, 0, 0], text))
+expected = "ValueError"
+try:
+    sliding, whole = (MistralConfig(num_hidden_layers=1, sliding_window=window) for window in (0, None))
+    window = DynamicCache(config=sliding).layers[0].sliding_window
+    rows = [StaticCache(config=config, max_cache_len=0).layers[0].max_cache_len for config in (sliding, whole)]
+    seen = f"a layer with a window of {window} and static ones of {rows} rows were made"
+except ValueError:
+    seen = expected
+print(f"transformers {transformers.__version__}\nexpected: {expected}\nseen:     {seen}")
+sys.exit(seen == expected)

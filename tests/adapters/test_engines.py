@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -83,10 +81,3 @@ def test_an_engine_that_is_not_installed_is_named_with_its_extra(name: str) -> N
         pytest.skip("it is installed")
     with pytest.raises(CannotRun, match="pip install 'kvconform\\["):
         load(name)
-
-
-@pytest.mark.parametrize("script", sorted(p.stem for p in (ROOT / "deviations").glob("*_*.py")))
-def test_a_known_deviation_reproduces_without_the_suite(script: str) -> None:
-    needs(script)
-    run = subprocess.run([sys.executable, f"deviations/{script}.py"], cwd=ROOT, capture_output=True, text=True)
-    assert (run.returncode, run.stdout.split(":")[0]) == (0, "reproduced"), run.stderr
