@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kvprofile.operation import Operation
-from kvprofile.workloads import attention, bucket, cache, copy, page, rope, store
+from kvprofile.workloads import attention, bucket, cache, copy, layers, page, rope, store
 from kvspec.tables import table
 
-PARTS = (cache, copy, store, attention, page, bucket, rope)
+PARTS = (cache, copy, store, layers, attention, page, bucket, rope)
 WORK = {name: work for part in PARTS for name, work in part.WORK.items()}
 OPERATIONS = {
     name: Operation(**vars(WORK[name]), name=name, words=row["words"], needs=tuple(row["needs"]))

@@ -21,7 +21,7 @@ FAMILIES = {
     "ring": ("ring append", "ring view"),
     "view, snapshot, restore": ("view", "snapshot", "restore"),
     "copy": ("copy",),
-    "store and batch": ("store append", "zero", "batch step", "captured step", "scatter"),
+    "store, batch, layers": ("store append", "layers append", "zero", "batch step", "captured step", "scatter"),
     "attention": (
         *("attention", "rope attention", "ring attention", "batch attention"),
         *("captured attention", "paged attention", "ragged attention", "ragged paged attention", "cross attention"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvgpu.adapters import CudaCPUFast
+from kvgpu.adapters import CudaCPU, CudaCPUFast
 from kvprofile import cases
 from kvprofile.case import Case
 from kvprofile.measure import Party, metered
@@ -70,6 +70,14 @@ def test_the_models_of_today_are_a_list_of_their_own() -> None:
     assert {case.dtype for case in cases.cases("models")} == {"bf16"} and len(cases.cases()) < 110
     windows = {(case.model.name, case.context) for case in cases.cases("models") if case.operation[:4] == "ring"}
     assert windows == {(m.name, m.window) for m in MODELS if m.name.startswith(("Gemma-3", "gpt-oss"))}
+
+
+def test_layers_are_those_of_their_models() -> None:
+    views = {model.name: model.views.split(",") for model in MODELS}
+    assert views["Gemma-3-4B"][:7] == [*["window:1024"] * 5, "full", "window:1024"]
+    assert views["gpt-oss-120b"][:3] == ["window:128", "full", "window:128"]
+    assert {*views["Mistral-7B-v0.1"]} == {"window:4096"} and {*views["GPT-2 small"]} == {"full"}
+    assert all(len(views[model.name]) == model.layers for model in MODELS)
 
 
 def measured_of(kind: str, operation: str) -> list[str]:
@@ -132,8 +140,9 @@ MOVED = [n for n, o in OPERATIONS.items() if o.traffic(small(n)).limit in ("copy
 
 @pytest.mark.parametrize("name", MOVED)
 def test_as_many_bytes_move_as_the_formula_says(name: str) -> None:
-    """The reference moves nothing twice, so its meter counts what is written, to the byte."""
-    adapter = Reference()
+    """The reference moves nothing twice, so its meter counts what is written, to the byte; but rows of its layers
+    move with each append."""
+    adapter = CudaCPU() if name == "layers append" else Reference()
     job = made(name, adapter)
     party = Party(name, job, operations=min(3, job.most))
     found = metered(adapter, party)

@@ -33,6 +33,8 @@ TOKEN = "GLOBAL const FROM *s = from + (t * heads + head) * width"
 GATHERED = (
     "GLOBAL const WORD *from = (part ? from_v + from_values : from_k + from_keys) + (i * from_layer + head) * width"
 )
+LAYERED = f"{LANES} to[d * width + j] = from[s * width + j]"
+LAYER_BEGIN = "to_head = to_row * heads"
 PARTS = "for (i64 z = GROUP(2); z < 2 * heads; z += GROUPS(2))"
 LATER_CASTS = "y.y = f16_of(x.z) | f16_of(x.w) << 16;"
 HALVED = "part[i] += part[i + by];\n    MEET_NEAR();"
@@ -98,6 +100,12 @@ BUGS = {
             f"{LANES} {COPIED}",
             _wider("d[j % width] = CONVERT(s[j])"),
         ),
+        Planted(
+            "a row far wider than it is, into a layer",
+            "write past the end",
+            LAYERED,
+            _wider("to[d * width + j] = from[s * width + j % width]"),
+        ),
         Planted("lengths of more layers than there are", "read past the end", "l < all;", "l < 64 * all;"),
         Planted("a sum that begins one word late", "read past the end", "* 64 + i]", "* 64 + i + 1]"),
         Planted("a last line that is not cut off", "write past the end", "if (i < words) to[i]", "to[i]"),
@@ -124,6 +132,12 @@ BUGS = {
             "race between blocks",
             HEADS,
             "for (i64 head = 0; head < heads; ++head)",
+        ),
+        Planted(
+            "every thread writes the whole row of a layer",
+            "race within a block",
+            LAYERED,
+            "for (i64 j = 0; j < width; ++j) to[d * width + j] = from[s * width + j]",
         ),
         _of(COPIES_ALL, "race within a block"),
         _of(SCATTERS_ALL, "race between blocks"),
@@ -340,6 +354,12 @@ BUGS = {
         _of(READS_FAR, "read outside global memory"),
         _of(COPIES_FAR, "write outside global memory"),
         _of(READS_LAYERS_FAR, "read outside global memory"),
+        Planted(
+            "a layer's place counted twice, writing to it",
+            "write outside global memory",
+            LAYER_BEGIN,
+            f"{LAYER_BEGIN} * 64",
+        ),
         _of(COPIES_ALL, "race within a group in global memory"),
         _of(SCATTERS_ALL, "race between groups in global memory"),
         _of(READS_MORE_KEYS, "read outside global memory"),
