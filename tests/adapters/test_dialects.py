@@ -15,7 +15,7 @@ from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index
 from kvspec.records.run import HELD, Record
-from kvspec.registry import DIALECTS, KINDS, opened
+from kvspec.registry import KINDS, opened
 from kvspec.trace import from_json
 from support.engines import dialect_engines
 from support.running.judging import Wired, broken, clause, record_of, verdicts
@@ -126,11 +126,6 @@ def test_what_the_adapter_makes_up_is_set_apart() -> None:
 def test_a_config_that_is_not_opened_blames_the_clause_on_configs() -> None:
     (first, *_) = [f for f in judged("wide_not_declared").failures if f.clauses == ["RING-14"]]
     assert "window=1" in first.words and "opening ring" in first.message and first.steps == []
-
-
-def test_each_dialect_stands_on_the_page_of_differences() -> None:
-    page = (ROOT / "spec/DIFFERENCES.md").read_text(encoding="utf-8").partition("## Dialects")[2]
-    assert [name for name in DIALECTS if f"`{name}`" not in page] == []
 
 
 def test_a_question_that_is_not_to_be_claimed_is_left_out() -> None:

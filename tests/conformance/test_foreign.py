@@ -14,7 +14,7 @@ from kvspec.contract import CHAPTERS, Description, description
 from kvspec.notation import from_sentence, sentence
 from kvspec.reading.clauses import index
 from support.engines import foreign
-from support.engines.foreign import FOREIGN, Foreign, named, table
+from support.engines.foreign import FOREIGN, Foreign, named
 from support.engines.foreign.wrong import WRONG
 from support.running.judging import broken, record_of
 from support.slow import one_in
@@ -52,11 +52,6 @@ def test_one_that_is_wrong_in_one_thing_does_not(adapter: str, clauses: list[str
 def test_no_chapter_is_without_a_foreign_implementation_that_always_runs_and_one_that_is_wrong() -> None:
     assert {chapter for f in FOREIGN if not f.needs for chapter in f.chapters} == set(CHAPTERS)
     assert {index()[clause].chapter for clauses in WRONG.values() for clause in clauses} == set(CHAPTERS)
-
-
-def test_the_page_says_which_implementation_passes_which_chapter() -> None:
-    page = (Path(__file__).parents[2] / "docs/how-it-works.md").read_text(encoding="utf-8")
-    assert table() in page, table()
 
 
 def test_none_of_them_looks_at_the_reference_or_at_the_caches_of_this_project() -> None:

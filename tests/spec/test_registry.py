@@ -9,7 +9,7 @@ import pytest
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import OWN
 from kvspec.operations.table import CHAPTER_OF, OF_ALL, OF_KIND, OPERATIONS
-from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, abilities, fields_of
+from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, fields_of
 from support.chapter_words import named, own
 from tools.floors import PACKAGES
 
@@ -105,10 +105,3 @@ def test_every_operation_value_and_tensor_is_one_chapters() -> None:
 
 def test_every_operation_is_some_kinds() -> None:
     assert set().union(*OF_KIND.values()) == {*OF_ALL, *CHAPTER_OF} == set(OPERATIONS)
-
-
-def test_the_reading_guide_lists_all_abilities() -> None:
-    guide = (ROOT / "spec" / "README.md").read_text(encoding="utf-8")
-    for chapter in CHAPTERS:
-        listed = ", ".join(f"`{name}`" for name in abilities(chapter))
-        assert not listed or f"| {chapter} | {listed} |" in guide

@@ -1,7 +1,7 @@
 """The page of features: every feature of the systems this spec was written from, and what became of it.
 
-`python -m tools.features_table` writes it from `kvspec/feature_table.toml` and the published records: for each
-feature its clauses, and for each published runtime the verdict on them.
+`python -m tools.features_table` writes it from `kvspec/feature_table.toml`, the records of the chapters
+and the published records: for each feature its clauses, and for each published runtime the verdict on them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from tabulate import tabulate
 
 from kvreports import json_file
 from kvspec import tables
+from kvspec.chapters.record import Origin
 from kvspec.errors import BadInput
 from kvspec.records.run import BROKEN, Record
+from kvspec.registry import RECORDS
 
 PAGE = Path("reports", "published", "FEATURES.md")
 
@@ -55,8 +57,9 @@ def _ids(part: str) -> list[str]:
 
 def systems() -> dict[str, list[Feature]]:
     """The features of each system, by its name, in the order of the chapters."""
-    rows = tables.table("kvspec", "feature_table")["system"]
-    return {system["name"]: [Feature(*f) for f in system["features"].items()] for system in rows}
+    rows = [Origin(**system) for system in tables.table("kvspec", "feature_table")["system"]]
+    rows += [record.origin for record in RECORDS.values() if record.origin]
+    return {system.name: [Feature(*f) for f in system.features.items()] for system in rows}
 
 
 def published(root: Path) -> dict[str, Record]:

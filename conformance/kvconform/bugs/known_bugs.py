@@ -22,16 +22,15 @@ SECTIONS = {
     "misplaced_rows": BOTH,
     "visible_rows": BOTH,
     "operations": BOTH,
-    "layers": TABLE,
     "at_scale": BOTH,
     "unseen": MODULE,
     "unseen_beside": MODULE,
     "snapshots": MODULE,
     "inputs": MODULE,
 }
-"""The files of common bugs: the groups of the appendix of anomalies; bugs that begin beyond a size or after a
-long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs that show only
-where inputs are not plain."""
+"""The files of common bugs that are of no chapter: the groups of the appendix of anomalies; bugs that begin beyond
+a size or after a long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs
+that show only where inputs are not plain."""
 
 
 def real() -> Iterator[Mutant]:
@@ -41,9 +40,14 @@ def real() -> Iterator[Mutant]:
 
 
 def common() -> Iterator[Mutant]:
-    """Every common bug, in the order of the appendix of anomalies."""
+    """Every common bug, also those that chapters bring, in the order of the appendix of anomalies."""
     order = list(anomalies())
-    return iter(sorted(common_in(*SECTIONS), key=lambda m: order.index(m.anomaly)))
+    brought = (
+        m
+        for chapter, record in RECORDS.items()
+        for m in _planted("kvconform.bugs.common", chapter, record.rooms.get("common", ()))
+    )
+    return iter(sorted((*common_in(*SECTIONS), *brought), key=lambda m: order.index(m.anomaly)))
 
 
 def common_in(*sections: str) -> Iterator[Mutant]:

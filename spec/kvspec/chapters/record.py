@@ -100,6 +100,10 @@ class Dialect(Part, frozen=True):
     says: str
     words: tuple[str, ...]
     default: int | str
+    see: tuple[str, ...]
+    """The clauses that say what it changes."""
+    because: str
+    """Why engines differ, in a few words."""
     least: int | None = None
     """The smallest number, if it may be a number."""
     hides: Mapping[str, tuple[str, ...]] = {}
@@ -200,6 +204,15 @@ class Field(Part, frozen=True):
     """Whether it is a text with a part for each layer, separated by commas."""
 
 
+class Origin(Part, frozen=True):
+    """The engines that a chapter was written from: their names, the file that was read, and each feature of theirs
+    with the clauses about it (`GROW-1..4 RING-2`)."""
+
+    name: str
+    file: str
+    features: Mapping[str, str]
+
+
 class Probe(Part, frozen=True):
     """Operations, the last one the chapter's own, and the kinds they are tried on; every kind by default."""
 
@@ -212,6 +225,12 @@ class Chapter(Part, frozen=True):
 
     letters: str
     """The letters that begin its clause ids."""
+    says: str
+    """What it speaks of, for the reading guide."""
+    origin: Origin | None = None
+    """What it was written from, unless `feature_table.toml` says it."""
+    unmeasured: Mapping[str, tuple[str, ...]] = {}
+    """Its operations that no workload of `kvprofile` measures, by the reason."""
     fields: tuple[Field, ...] = ()
     """The fields of a config that it brings. Kinds of other chapters may name them too."""
     kind: Kind | None = None

@@ -20,6 +20,7 @@ from kvprofile.subject import Subject
 from kvprofile.workloads import OPERATIONS, attention, page
 from kvspec.contract import Attention, Rope
 from kvspec.operations.table import OF_KIND
+from kvspec.registry import RECORDS
 from kvspec.tables import table
 from kvspec.traffic import QUERY
 
@@ -27,7 +28,12 @@ MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 13
 TABLES = table("kvprofile.workloads", "measured")
 MEASURED: dict[str, list[str]] = TABLES["measured"]
-UNMEASURED: dict[str, str] = {op: why for why, operations in TABLES["unmeasured"].items() for op in operations}
+UNMEASURED: dict[str, str] = {
+    op: why
+    for table in (TABLES["unmeasured"], *(record.unmeasured for record in RECORDS.values()))
+    for why, operations in table.items()
+    for op in operations
+}
 CONTEXT = {"grow": 256}
 """Rows, where not 64: storage that is full."""
 

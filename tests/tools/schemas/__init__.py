@@ -17,7 +17,7 @@ from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
 from kvspec.records.run import Record
 from kvspec.records.serving import ServingRecord
-from tools.schemas import trace, wire
+from tools.schemas import trace, vectors, wire
 from tools.schemas.records import schema
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -25,6 +25,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "answer": wire.answer,
     "describe": wire.describe,
     "trace": trace.schema,
+    "vectors": vectors.schema,
     "record": partial(schema, Record, "record"),
     "profile": partial(schema, Profile, "profile"),
     "mutants": partial(schema, Matrix, "mutants"),

@@ -6,7 +6,12 @@ say, that is a fault of the suite.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from kvspec.chapters import CHAPTERS
 
 
 def named(adapter: str) -> str:
@@ -32,7 +37,14 @@ class Foreign(NamedTuple):
         return named(self.adapter)
 
 
-FOREIGN = (
+def brought(name: str) -> Iterator[Any]:
+    """Give what the modules of this folder that are named like a chapter have under this name."""
+    for chapter in CHAPTERS:
+        if find_spec(f"{__name__}.{chapter}"):
+            yield getattr(import_module(f"{__name__}.{chapter}"), name, ())
+
+
+FOREIGN: tuple[Foreign, ...] = (
     Foreign("attention:Float64", ("attention",), "a textbook's attention in numpy, in float64"),
     Foreign("attention:Float32", ("attention",), "the same in float32"),
     Foreign("attention:HardwareTanh", ("attention",), "the same with the tanh of a GPU, a dialect"),
@@ -52,11 +64,6 @@ FOREIGN = (
     Foreign("rotating:Complex", ("rope",), "products of complex numbers"),
     Foreign("planning:Counting", ("mem",), "a buffer that doubles"),
     Foreign("counting:Counted", ("residency",), "a device that does not exist and counts"),
+    *(each for listed in brought("FOREIGN") for each in listed),
 )
-"""All of them."""
-
-
-def table() -> str:
-    """Which implementation passes which chapter, as docs/how-it-works.md has it."""
-    rows = [f"| {', '.join(f.chapters)} | {f.what} | `{f.adapter}` |" for f in FOREIGN]
-    return "\n".join(["| chapters | what it is | in `tests/support/engines/foreign` |", "|---|---|---|", *rows])
+"""All of them; a module that is named like a chapter lists its own."""

@@ -9,6 +9,7 @@ import numpy as np
 from kvspec.masks import Causal, Window
 from support.engines.foreign import (
     attention,
+    brought,
     bucketing,
     copying,
     counting,
@@ -317,5 +318,6 @@ WRONG = {
     "wrong:FromSlotOne": ["ROPE-3"],
     "wrong:Forgetful": ["MEM-7"],
     "wrong:Crossing": ["RESIDENCY-2"],
+    **{wrong: clauses for listed in brought("WRONG") for wrong, clauses in dict(listed).items()},
 }
-"""Each with clauses that it breaks."""
+"""Each with clauses that it breaks; a module that is named like a chapter lists its own."""
