@@ -50,6 +50,9 @@ GROUPS: dict[str, dict[str, Command]] = {
         "mutants": Command("plant known bugs, and show which test finds each", suite.mutants, "kvworkshop"),
         "prove": Command("try every move from every state of small caches", suite.prove, "kvworkshop"),
         "soak": Command("judge correct adapters on millions of operations", suite.soak, "kvworkshop"),
+        "new-chapter": Command(
+            "write a chapter that holds as it stands, to be changed", suite.new_chapter, "kvworkshop"
+        ),
         "strict": Command("hash the outputs of strict attention, on each adapter", suite.strict),
     },
 }

@@ -114,3 +114,10 @@ def strict(parser: ArgumentParser) -> None:
     parser.add_argument(
         "adapters", nargs="*", metavar="ADAPTER", help="compare these with numpy (all built-in adapters)"
     )
+
+
+def new_chapter(parser: ArgumentParser) -> None:
+    """Add the options of `kvconform new-chapter`."""
+    parser.add_argument("name", help="the chapter's name, and that of its kind of cache: small letters")
+    parser.add_argument("--letters", metavar="ID", help="what the ids of its clauses begin with (NAME)")
+    parser.add_argument("--into", metavar="DIR", help="the checkout to write it into (the one that is installed)")
