@@ -14,19 +14,6 @@ from tools import shown
 LONGEST = 25
 """Lines of a script, without the text at its beginning."""
 
-ENGINES = {
-    "mlx": {"mlx", "mlx_lm"},
-    "transformers": {"transformers", "torch"},
-    "llama": {"llama_cpp"},
-    "litgpt": {"litgpt", "torch"},
-    "executorch": {"executorch", "torch"},
-    "torchtune": {"torchtune", "torch"},
-    "flax": {"flax", "jax"},
-    "onnx": {"onnx"},
-    "onnxruntime": {"onnxruntime", "onnx"},
-}
-"""What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
-
 
 @pytest.mark.parametrize("script", shown.SCRIPTS)
 def test_a_script_is_short_and_needs_its_engine_and_numpy_alone(script: str) -> None:
@@ -34,7 +21,7 @@ def test_a_script_is_short_and_needs_its_engine_and_numpy_alone(script: str) -> 
     compile(code, script, "exec")
     assert len(code.splitlines()) <= LONGEST
     assert "expected: " in code and "seen: " in code and "sys.exit(" in code
-    assert shown.imported(script) <= {"numpy"} | ENGINES[script.partition("_")[0]]
+    assert shown.imported(script) <= {"numpy"} | shown.ENGINES[script.partition("_")[0]]
 
 
 def test_every_deviation_that_is_filed_has_its_script() -> None:

@@ -22,6 +22,19 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deviations"
 PAGE = FOLDER / "shown.md"
 SCRIPTS = {p.stem: p for p in sorted([*FOLDER.glob("*_*.py"), *FOLDER.glob("serving/*_*.py")])}
+ENGINES = {
+    "mlx": {"mlx", "mlx_lm"},
+    "transformers": {"transformers", "torch"},
+    "llama": {"llama_cpp"},
+    "litgpt": {"litgpt", "torch"},
+    "executorch": {"executorch", "torch"},
+    "torchtune": {"torchtune", "torch"},
+    "flax": {"flax", "jax"},
+    "onnx": {"onnx"},
+    "onnxruntime": {"onnxruntime", "onnx"},
+}
+"""What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
+
 SERVED = ("llama_server_checkpoint", "mlx_lm_server_exact_prompt")
 """Scripts that ask a server, which is started by hand."""
 
@@ -50,7 +63,7 @@ def imported(script: str) -> set[str]:
 
 
 def can_run(script: str) -> bool:
-    return script not in SERVED and all(find_spec(package) for package in imported(script))
+    return script not in SERVED and all(find_spec(package) for package in ENGINES[script.partition("_")[0]])
 
 
 def run(script: str, folder: Path) -> tuple[int, str]:
