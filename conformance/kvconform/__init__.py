@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from kvconform.version import __version__
+
 if TYPE_CHECKING:
     from kvconform.api import run
 
-__all__ = ["run"]
+__all__ = ["__version__", "run"]
 
 
 def __getattr__(name: str) -> Any:

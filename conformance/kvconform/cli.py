@@ -109,6 +109,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    if os.name != "posix":
+        return _told("kvconform needs Linux: on Windows, run it in WSL; see docs/platforms.md", 4)
     with lasting():
         heard = _heard(whole=arguments is None)
         status = _main(list(sys.argv[1:] if arguments is None else arguments), heard)

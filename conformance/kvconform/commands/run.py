@@ -22,6 +22,7 @@ from kvconform.runner.record import github, output, report_folder
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import known
+from kvconform.version import require
 from kvconform.worker import memory
 from kvconform.worker.client import WorkerFailure
 from kvspec.errors import BadInput
@@ -42,6 +43,8 @@ OF_CLAUSES = 20
 
 def main(options: Namespace) -> int:
     """Judge an adapter, or a whole engine by requests; print the result and write the report."""
+    if options.require_spec:
+        require(options.require_spec)
     if options.server or options.engine:
         return serving.main(options)
     wrong = [name for name in serving.given(options) if name in serving.OPTIONS]

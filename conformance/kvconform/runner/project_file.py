@@ -49,6 +49,7 @@ KEYS = {
     "memory": Key(int, "--memory", 1),
     "deadline": Key(float, "--deadline", 1e-3),
     "minutes": Key(float, "--minutes", 1e-3),
+    "require-spec": Key(str, "--require-spec"),
 }
 """Every key of the table."""
 

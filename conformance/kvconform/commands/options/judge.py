@@ -56,6 +56,9 @@ def run(parser: ArgumentParser) -> None:
     _add_whole_engine(parser)
     add_unclaimed(parser)
     parser.add_argument(
+        "--require-spec", metavar="N", help="refuse to run with another version of the spec: 1 takes each 1.x"
+    )
+    parser.add_argument(
         "--annotations",
         action="store_true",
         help="also write what broke as annotations of GitHub; they are written where GITHUB_ACTIONS is true, too",
