@@ -30,7 +30,7 @@ from kvspec.contract import Description, Lengths, Pair, description
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config, valid
 from kvspec.masks import Logical
-from kvspec.registry import RECORDS
+from kvspec.registry import CACHES, RECORDS, abilities
 
 Make = Callable[[Config], Any]
 Update = Callable[..., tuple[Any, Any]]
@@ -58,7 +58,7 @@ class Functions:
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
     """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
-    mask: Callable[[Any, int], Any] | None = None
+    mask: Callable[..., Any] | None = None
     """Make the causal mask for n rows, before they are appended (or after, if `mask.made` says so): an array of the
     engine, whose last two axes are queries and keys; None for no mask; "causal" if the kernel makes it."""
     reset: Callable[[Any], Any] | None = None
@@ -223,6 +223,7 @@ class UpdateAdapter:
     without: Collection[str] = ()
     dialect: Mapping[str, int | str] = field(default_factory=dict)
     said: Mapping[str, Any] = field(default_factory=dict)
+    cache: type[UpdateCache] = UpdateCache
 
     def says(self, name: str) -> int | str:
         """Give the declared value of a dialect, or what most engines do."""
@@ -234,11 +235,14 @@ class UpdateAdapter:
         engine = self.engine
         given: dict[str, Any] = {"history": True, "offset": True, "bits": True, "view": engine.view}
         given |= {"rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        if self.kind not in CACHES:
+            known, given = abilities(self.kind), given | {"sees": engine.mask}
+            given = {name: there for name, there in given.items() if name in known}
         if wrong := sorted(set(self.without) - set(given)):
             raise TypeError(f"without: unknown ability {wrong[0]!r}; known: {', '.join(given)}")
         able = [ability for ability, there in given.items() if there and ability not in self.without]
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
-        if engine.mask:
+        if engine.mask and self.kind in CACHES:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
         if engine.state and engine.set_state and engine.trim and self.kind in RECORDS["snapshot"].on:
             chapters["snapshot"] = {"level": "visible", "with": ["snapshot", "restore"]}
@@ -270,7 +274,7 @@ class UpdateAdapter:
             raise Unsupported(f"no kind {kind}")
         if valid(config) and not self._description.supports(config):
             raise Unsupported("beyond the dtypes or limits that the adapter declares")
-        return UpdateCache(self, config)
+        return self.cache(self, config)
 
     @property
     def most_rows(self) -> int | None:
@@ -293,11 +297,13 @@ def from_update(
     dialect: Mapping[str, int | str] | None = None,
     said: Mapping[str, Any] | None = None,
     arrays: str = "",
+    cache: type[UpdateCache] = UpdateCache,
     **functions: Any,
 ) -> UpdateAdapter:
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
-    `kind` is `growing`, `ring`, `bounded` or `sink`. `also` names abilities that no function shows: `batch`
+    `kind` is `growing`, `ring`, `bounded` or `sink`; or `layers`, with the `cache` of `kvadapters.layered`, whose
+    `update` and `mask` take the number of a layer too. `also` names abilities that no function shows: `batch`
     (several sequences), `zero` (appends of no rows), `scribble` (the caller may overwrite arrays that it handed in
     or got out). `without` names abilities that are not claimed although their function is given, such as `ask`.
     `dialect` says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`.
@@ -312,7 +318,7 @@ def from_update(
         made = import_module(f"kvadapters.arrays.{arrays}")
         functions = {"to_engine": made.to_engine, "from_engine": made.from_engine, **functions}
     adapter = UpdateAdapter(
-        name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}
+        name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}, cache
     )
     adapter.describe()
     return adapter

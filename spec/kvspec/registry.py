@@ -196,5 +196,7 @@ DIALECTS: dict[str, Dialect] = {d.name: d for record in RECORDS.values() for d i
 
 
 def dialects(chapter: str) -> tuple[str, ...]:
-    """Name the dialects of a chapter. Every cache of one sequence has those of a growing cache too."""
-    return tuple(d.name for each in _sharing(chapter) for d in RECORDS[each].dialects)
+    """Name the dialects of a chapter. Every cache of one sequence has those of a growing cache too, and a kind may
+    have others that its record names."""
+    own = (d.name for each in _sharing(chapter) for d in RECORDS[each].dialects)
+    return (*own, *(_KINDS[chapter].dialects if chapter in _KINDS else ()))

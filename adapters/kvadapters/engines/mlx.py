@@ -6,15 +6,19 @@ cache), and who owns arrays: the caches that concatenate or rotate return arrays
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
+from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
 
 try:
+    import mlx.core as mx
     from mlx_lm.models import cache as caches
 
     from kvadapters.arrays.mlx import from_engine as to_numpy
@@ -24,12 +28,15 @@ except ImportError as e:
 
 __all__ = ["LENGTH", "adapter", "to_numpy"]
 
+SAID = {"version": version("mlx-lm"), "details": {"mlx": version("mlx")}}
+
 
 def trim(cache: Any, n: int) -> None:
-    """Trim as mlx-lm's generation does: it raises if the cache cannot be trimmed."""
-    if not caches.can_trim_prompt_cache([cache]):
+    """Trim as mlx-lm's generation does: it raises if the cache, or one of a list, cannot be trimmed."""
+    each = cache if isinstance(cache, list) else [cache]
+    if not caches.can_trim_prompt_cache(each):
         raise ValueError("the cache cannot be trimmed")
-    caches.trim_prompt_cache([cache], n)
+    caches.trim_prompt_cache(each, n)
 
 
 def adapter(
@@ -53,7 +60,7 @@ def adapter(
         arrays="mlx",
         also=("batch", "step", *also),
         dialect={f"{kind}.shape": "first append", f"{kind}.range": "clamped at 0", **(dialect or {})},
-        said={"version": version("mlx-lm"), "details": {"mlx": version("mlx")}},
+        said=SAID,
         **functions,
     )
 
@@ -110,3 +117,56 @@ batch_rotating = adapter(
     **LENGTHS,
     **MASK,
 )
+
+
+VIEWS: dict[str, Callable[..., Any]] = {
+    "full": caches.KVCache,
+    "window": caches.RotatingKVCache,
+    "sinks": lambda first, newest: caches.RotatingKVCache(first + newest, keep=first),
+    "chunk": caches.ChunkedKVCache,
+}
+"""The caches that `make_cache` of models makes for their layers."""
+
+
+def listed(config: Config) -> list[Any]:
+    """Make the list of caches of a model's layers. Layers that share rows are no matter of the list."""
+    return [_stepping(VIEWS[name](*sizes), config) for name, sizes in views(config, *VIEWS)]
+
+
+def layer_mask(each: list[Any], layer: int, n: int) -> Any:
+    """Make the mask of a layer, before the updates."""
+    cache = each[layer]
+    if isinstance(cache, caches.ChunkedKVCache):
+        return chunk_mask(cache, n)
+    return cache.make_mask(n, window_size=None, return_array=False)
+
+
+def chunk_mask(cache: Any, n: int) -> Any:
+    """What llama4 does with a chunked cache within its model: cut its front, then make a mask of what is left."""
+    cache.maybe_trim_front()
+    columns = np.arange(cache.start_position, cache.offset + n)
+    queries = np.arange(cache.offset, cache.offset + n)[:, None]
+    same = columns // cache.chunk_size == queries // cache.chunk_size
+    return mx.array(same & (columns <= queries))
+
+
+layers = from_update(
+    "mlx-layers",
+    kind="layers",
+    make=listed,
+    update=lambda each, layer, keys, values: each[layer].update_and_fetch(keys, values),
+    length=lambda each: each[0].offset,
+    trim=trim,
+    mask=layer_mask,
+    arrays="mlx",
+    also=(*VIEWS, "unlike"),
+    dialect={
+        "layers.shape": "first append",
+        "layers.range": "clamped at 0",
+        "layers.spare": "any",
+        "layers.resumes": "whole",
+    },
+    said=SAID,
+    cache=LayeredCache,
+)
+"""Rings refuse all trims once they are full, chunked caches none."""

@@ -1,4 +1,5 @@
-"""Hugging Face transformers: `DynamicCache` and `StaticCache` of one layer, with the masks of `masking_utils`.
+"""Hugging Face transformers: `DynamicCache` and `StaticCache` of one layer and of several, with the masks of
+`masking_utils`.
 
 The masks are those for the attention "sdpa", the default: boolean, or none where that attention needs no mask or
 makes a causal one. Not claimed: who owns arrays. `update` returns the tensors of the cache itself.
@@ -6,10 +7,12 @@ makes a causal one. Not claimed: who owns arrays. `update` returns the tensors o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache as cached
-from typing import Any
+from typing import Any, NamedTuple
 
+from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -58,9 +61,7 @@ def static(config: Config) -> Cache:
 
 
 def mask(cache: Cache, n: int) -> Any:
-    """Make the mask as a model does, before the update. For None and several queries sdpa makes a causal mask,
-    aligned at the upper left.
-    """
+    """Make the mask as a model does, before the update."""
     make = masking_utils.create_sliding_window_causal_mask if cache.window else masking_utils.create_causal_mask
     found = make(
         config=model_config(cache.window),
@@ -68,10 +69,15 @@ def mask(cache: Cache, n: int) -> Any:
         attention_mask=None,
         past_key_values=cache.cache,
     )
-    if found is None and n > 1:
-        columns, _ = cache.cache.get_mask_sizes(n, 0)
+    return or_kernels(found, cache.cache, 0, n)
+
+
+def or_kernels(mask: Any, cache: Any, layer: int, n: int) -> Any:
+    """For None and several queries sdpa makes a causal mask, aligned at the upper left."""
+    if mask is None and n > 1:
+        columns, _ = cache.get_mask_sizes(n, layer)
         return torch.ones(n, columns, dtype=torch.bool).tril()
-    return found
+    return mask
 
 
 def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
@@ -105,3 +111,102 @@ growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP)
 sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP)
 bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"})
 static_sliding = adapter("static-sliding", "ring", static, dialect={"ring.shape": "first append, for good"})
+
+
+class Layers(NamedTuple):
+    """What a view is called in a config, where its size stands, and which function makes its mask."""
+
+    type: str
+    size: str
+    mask: Any
+
+
+VIEWS = {
+    "full": Layers("full_attention", "", masking_utils.create_causal_mask),
+    "window": Layers("sliding_attention", "sliding_window", masking_utils.create_sliding_window_causal_mask),
+    "chunk": Layers("chunked_attention", "attention_chunk_size", masking_utils.create_chunked_causal_mask),
+}
+
+
+@cached
+def layered_config(of: tuple[tuple[str, tuple[int, ...]], ...]) -> Any:
+    """The config of a model with these layers, each with a size of its own."""
+    names = [view.size for view in VIEWS.values() if view.size]
+    each = {
+        i: {size: sizes[0] if size == VIEWS[name].size else None for size in names}
+        for i, (name, sizes) in enumerate(of)
+    }
+    types = [VIEWS[name].type for name, _ in of]
+    config = transformers.MinistralConfig(num_hidden_layers=len(of), layer_types=types, per_layer_config=each)
+    config._attn_implementation = "sdpa"
+    return config
+
+
+class Model(NamedTuple):
+    """A cache of several layers, and the config of each layer, from which a model makes its mask."""
+
+    cache: Any
+    configs: Any
+    of: list[tuple[str, tuple[int, ...]]]
+
+
+def layered(make: Callable[[Any], Any]) -> Callable[[Config], Model]:
+    """Make the cache of a model with layers of several types."""
+
+    def made(config: Config) -> Model:
+        of = views(config, *VIEWS)
+        model = layered_config(tuple(of))
+        return Model(make(model), model.per_layer_config, of)
+
+    return made
+
+
+def layer_mask(model: Model, layer: int, n: int) -> Any:
+    """Make the mask of a layer for n queries, before the updates."""
+    found = VIEWS[model.of[layer][0]].mask(
+        config=model.configs[layer],
+        inputs_embeds=torch.empty(1, n, 1),
+        attention_mask=None,
+        past_key_values=model.cache,
+        layer_idx=layer,
+    )
+    return or_kernels(found, model.cache, layer, n)
+
+
+def recording(config: Any) -> Any:
+    """A cache that keeps all rows until it is cropped, as assisted generation has it."""
+    cache = transformers.DynamicCache(config=config)
+    cache.activate_past_recording()
+    return cache
+
+
+def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
+    """Make the adapter of a class of caches of several layers. Layers that share are no matter of the cache."""
+    return torch_adapter(
+        f"transformers-{name}",
+        "transformers",
+        kind="layers",
+        make=layered(make),
+        update=lambda model, layer, keys, values: model.cache.update(keys, values, layer),
+        length=lambda model: model.cache.get_seq_length(),
+        mask=layer_mask,
+        reset=lambda model: model.cache.reset(),
+        also=("full", "window", "chunk", "unlike"),
+        cache=LayeredCache,
+        **given,
+    )
+
+
+LAYERS = {"layers.shape": "first append", "layers.range": "clamped at 0"}
+layers = layers_adapter(
+    "layers",
+    lambda config: transformers.DynamicCache(config=config),
+    dialect=LAYERS | {"layers.resumes": "whole"},
+    **CROP,
+)
+layers_recording = layers_adapter("layers-recording", recording, dialect=LAYERS | {"layers.spare": "any"}, **CROP)
+layers_static = layers_adapter(
+    "layers-static",
+    lambda config: transformers.StaticCache(config=config, max_cache_len=ROWS),
+    dialect={"layers.shape": "first append, for good"},
+)

@@ -28,10 +28,13 @@ BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 """What operations on a store owe its batch, and those on the batch the store."""
 
 
-def refused(op: Operation, clause: str) -> tuple[str, ...]:
-    """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; of an attend the
-    one as well that says that nothing of it is done."""
-    return (clause, "ATTN-23") if CHAPTER_OF.get(op["op"]) == LETTERS["ATTN"] else (clause,)
+def refused(op: Operation, clause: str, kind: str | None) -> tuple[str, ...]:
+    """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; and the one that
+    says that nothing of it is done, where the kind of a cache that was opened, or an attend, has one."""
+    if CHAPTER_OF.get(op["op"]) == LETTERS["ATTN"]:
+        return clause, "ATTN-23"
+    nothing_done = opened(kind).unchanged.get(op["op"]) if kind else None
+    return (clause, nothing_done) if nothing_done else (clause,)
 
 
 EDGES = ("bits", "edges")
@@ -81,7 +84,7 @@ class CitingSession(Session):
                 self._attended.add(name)
                 cite(*(["ATTN-46"] if name in self._edged else []))
             cite_operation(op, self.kinds[name], self._batched(name), name in self._attended)
-        found = refused(op, step.clause) if step.result == "refused" else cited()
+        found = refused(op, step.clause, self.kinds.get(name)) if step.result == "refused" else cited()
         step.cites = tuple(clause for clause in found if clause not in without)
         return step
 

@@ -9,6 +9,7 @@ from kvconform.oracle.expected import NOT_SAID, SAVED, Expected
 from kvref.list_model import ListModel
 from kvref.list_model.attention_bound import Rows as KeyAndValue
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
@@ -145,7 +146,10 @@ class ListModelSession(CitingSession):
         cache: Any = self.caches.get(cache_of(op))
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             step.least = cache.least()
-            self._look_at_dialect(op, step, cache)
+            step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
+        if op["op"] in ("ask", "rewind") and isinstance(cache, CacheModel | LayersModel) and cache.either(op["to"]):
+            step.either = True
+            step.values.pop("can", None)
         if "free" in step.values and getattr(cache, "follows", False):
             step.between["free"] = cache.free_between()
             del step.values["free"]
@@ -155,14 +159,6 @@ class ListModelSession(CitingSession):
             if step.values.get(name) is not None:
                 start, stop, _ = step.values[name]
                 step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.ring else [start, stop]
-
-    @staticmethod
-    def _look_at_dialect(op: Operation, step: Expected, cache: CacheModel) -> None:
-        """Note expectations that follow from the adapter's declarations."""
-        step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
-        if op["op"] in ("ask", "rewind") and cache.either(op["to"]):
-            step.either = True
-            step.values.pop("can", None)
 
 
 class _Untouched:

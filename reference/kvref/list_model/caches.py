@@ -14,7 +14,7 @@ from kvref.cite import cite
 from kvref.list_model import attention, masks
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.rows import Added, Out, Queries, Rows, fit
+from kvref.list_model.rows import Added, Out, Queries, Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens, divided, merged
 from kvref.list_model.unsaid import Unsaid
 from kvspec.contract import Attention, Claim, Lengths
@@ -92,10 +92,8 @@ class CacheModel:
 
     def _shape(self, keys: Rows, values: Rows) -> Config:
         """The geometry of rows; that of these rows, where they are the first and fix it."""
-        if self.shaped or not len(keys.shape) == len(values.shape) == 4:
-            return self.config
-        (batch, heads, _, k_dim), v_dim = keys.shape, values.shape[3]
-        return self.config.changed(batch=batch, kv_heads=heads, k_dim=k_dim, v_dim=v_dim, dtype=keys.dtype)
+        found = {} if self.shaped else geometry(keys, values)
+        return self.config.changed(batch=keys.shape[0], **found) if found else self.config
 
     def _demand_chunk(self, n: int) -> None:
         """Refuse more rows at once than are declared. Raises Unsaid where that follows from what was not seen."""
@@ -221,9 +219,7 @@ class CacheModel:
 
     def _clamped(self, to: int) -> int:
         """The target of a rewind; where that is declared the nearest there is."""
-        declared = self.claim.dialect("range")
-        low = to if declared == "refused" else max(0, to)
-        return min(low, self.offset) if declared == "clamped" else low
+        return clamped(self.claim, to, self.offset)
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
         """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""
@@ -318,6 +314,13 @@ class CacheModel:
             return None, None
         snapshot.usable("split", self.kind, self.config, "SNAP-10")
         return divided(snapshot, at)
+
+
+def clamped(claim: Claim, to: int, offset: int) -> int:
+    """The target of a rewind from an offset; where that is declared the nearest there is."""
+    declared = claim.dialect("range")
+    low = to if declared == "refused" else max(0, to)
+    return min(low, offset) if declared == "clamped" else low
 
 
 def scores(seen: Added) -> Scores:

@@ -12,7 +12,8 @@ from typing import Any
 
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
-from kvref.list_model.rows import Rows, fit
+from kvref.list_model.caches import clamped
+from kvref.list_model.rows import Rows, fit, geometry
 from kvref.list_model.unsaid import Unsaid
 from kvspec.contract import Claim, Lengths
 from kvspec.errors import Refused
@@ -91,6 +92,7 @@ class LayersModel:
         self.own, self.config, self.claim = own, config, claim
         self.views: list[View] = [VIEWS[words[layer][0]](*map(int, words[layer][1:])) for layer in own]
         self.follows, self.took = claim.dialect("spare") == "any", False
+        self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         self._clear()
 
     def _clear(self) -> None:
@@ -115,14 +117,23 @@ class LayersModel:
             cite("LAYER-13")
             self.queries = 0
             return
-        if not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n):
-            self.refused = "LAYER-12"
-            raise Refused("LAYER-11", "rows of another geometry, or of other layers")
+        self.demand_rows(keys, values)
         cite(*self._owed(keys.n))
-        self.refused = ""
+        self.config, self.shaped, self.refused = self._shape(keys, values), True, ""
         new = range(self.offset, self.offset + keys.n)
         self.tokens, self.queries = [*self.tokens, *zip(*keys.serials, strict=True)], keys.n
         self.has = [self._kept(view, has | {*new}) for view, has in zip(self.views, self.has, strict=True)]
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        """Refuse rows of another geometry, or of other layers."""
+        config = self._shape(keys, values)
+        if not fit(keys, values, config, len(self.own), config.kv_heads, keys.n) or not common.valid(config):
+            self.refused = "LAYER-12"
+            raise Refused("LAYER-11", "rows of another geometry, or of other layers")
+
+    def _shape(self, keys: Rows, values: Rows) -> Config:
+        """The geometry of rows; that of these rows, where they are the first and fix it."""
+        return self.config if self.shaped else self.config.changed(**geometry(keys, values))
 
     def _owed(self, n: int) -> Iterator[str]:
         """The clauses that an append of n rows exercises."""
@@ -161,6 +172,7 @@ class LayersModel:
     def can_rewind(self, to: int) -> bool | None:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
         cite("LAYER-20")
+        to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset or self._goes(to):
             return 0 <= to <= self.offset
         return None if self._may(to) else False
@@ -169,9 +181,18 @@ class LayersModel:
         """Whether every layer has what a query at `to` and later sees."""
         if to == self.offset:
             return True
-        if self.claim.dialect("resumes") == "whole" and any(len(has) < self.offset for has in self.has):
+        if self.claim.dialect("resumes") == "whole" and self._dropped():
             return False
         return all(view.needs(to) <= has for view, has in zip(self.views, self.has, strict=True))
+
+    def _dropped(self) -> bool:
+        """Whether a layer has dropped a row."""
+        return any(len(has) < self.offset for has in self.has)
+
+    def either(self, to: int) -> bool:
+        """Whether it is right to take and to refuse a rewind: one of no rows, where none to less succeeds."""
+        none = clamped(self.claim, to, self.offset) == self.offset
+        return none and self.claim.dialect("resumes") == "whole" and self._dropped()
 
     def _may(self, to: int) -> bool:
         """Whether the engine may have kept enough to go where no layer needs to have kept it."""
@@ -179,6 +200,7 @@ class LayersModel:
 
     def rewind(self, to: int) -> None:
         """Fewer tokens, in all layers. Raises Unsaid where an engine chose, and nobody saw what."""
+        to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset:
             raise common.rewind_range("LAYER-14", to, self.offset)
         if not self._goes(to) and self._may(to) and self.took is None:
@@ -203,6 +225,8 @@ class LayersModel:
         """Forget everything, in all layers."""
         cite("LAYER-21")
         self._clear()
+        if self.claim.dialect("shape") == "first append":
+            self.config, self.shaped = self.opened, False
 
 
 model = LayersModel

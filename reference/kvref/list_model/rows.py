@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kvspec.geometry import Array, Config
 
@@ -57,6 +57,13 @@ Out = Room | None
 
 Added = Mapping[int, Sequence[float]]
 """What a query sees: rows by serial, and what each array of the mask adds to the score of each."""
+
+
+def geometry(keys: Rows, values: Rows) -> dict[str, Any]:
+    """The heads, widths and dtype of rows `[front, heads, n, dim]`, by field of a config; none of other arrays."""
+    if not len(keys.shape) == len(values.shape) == 4:
+        return {}
+    return {"kv_heads": keys.shape[1], "k_dim": keys.shape[3], "v_dim": values.shape[3], "dtype": keys.dtype}
 
 
 def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:

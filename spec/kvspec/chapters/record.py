@@ -177,6 +177,10 @@ class Kind(Part, frozen=True):
     """Fields of a config that an adapter which claims it opens: what it does not claim is tried on this."""
     begin: tuple[str, ...] = ()
     """The operations that come before the first append."""
+    dialects: tuple[str, ...] = ()
+    """The dialects of other chapters that its caches may declare too."""
+    unchanged: Mapping[str, str] = {}
+    """By operation, the clause that says that a refused one changes nothing, where that is one of its own."""
     opens: str = ""
     """The clause that says which configs are refused; all others are opened."""
     ownership: str = ""

@@ -1,0 +1,87 @@
+"""Caches of several layers, from an engine's functions: `update` and `mask` take the number of a layer too.
+
+The loop over the layers is a model's, and stands here: layers are updated one by one, and an update that raises
+leaves the later ones as they were. A model has one number of layers, so that rows for another are refused before
+the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvadapters.update import UpdateCache
+from kvspec.contract import Pair
+from kvspec.errors import Unsupported
+from kvspec.geometry import Array, Config
+
+View = tuple[str, tuple[int, ...]]
+"""What a layer is, and its sizes: `("window", (3,))`."""
+
+
+def views(config: Config, *known: str) -> list[View]:
+    """Read what `of` says of each layer.
+
+    Raises ValueError for a config that names no layers, another number of them, or a batch; Unsupported for a view
+    that the engine does not know.
+    """
+    words = [word.split(":") for word in (config.of or "").split(",") if word]
+    if not words or config.layers != sum(name != "share" for name, *_ in words) or config.batch != 1:
+        raise ValueError(f"{config.layers} layers with rows in of={config.of}, a batch of {config.batch}")
+    for name, *_ in words:
+        if name not in known:
+            raise Unsupported(f"no layer {name}")
+    return [(name, tuple(int(size) for size in sizes)) for name, *sizes in words]
+
+
+class LayeredCache(UpdateCache):
+    """The caches of all layers, as the engine keeps them together, and what their last updates returned."""
+
+    @property
+    def queries(self) -> int:
+        """The rows of the latest append; 0 once something else was done."""
+        return self._queries
+
+    def append(self, keys: Array, values: Array) -> None:
+        """Make the masks of all layers, then update them one by one, as a model does."""
+        engine, layers, n = self.engine, range(self.config.layers or 0), keys.shape[2]
+        if len(keys) != len(layers) or len(values) != len(layers):
+            raise ValueError(f"rows of {len(keys)} and {len(values)} layers for a model of {len(layers)}")
+        masks = [engine.mask(self.cache, layer, n) for layer in layers] if engine.mask else []
+        blocks = [[self._own(a[i : i + 1]) for a in (keys, values)] for i in layers]
+        self._returned = [engine.update(self.cache, i, *block) for i, block in enumerate(blocks)]
+        self._mask, self._queries = masks, n
+        self._counted += n
+
+    def histories(self) -> list[Pair]:
+        """What the updates returned."""
+        return [Pair(*block) for block in self._returned]
+
+    def mask(self, logical: Any = None) -> Array:
+        """The masks that were made before the updates, side by side: `[layers, 1, n, the widest history]`."""
+        widths = [keys.shape[2] for keys, _ in self._returned]
+        found = np.zeros((len(widths), 1, self._queries, max(widths)), bool)
+        for layer, (mask, width) in enumerate(zip(self._mask, widths, strict=True)):
+            whole = self._whole(mask, width)
+            found[layer, ..., : whole.shape[-1]] = whole
+        return found
+
+    def _whole(self, mask: Any, width: int) -> Array:
+        """A mask as an array, as wide as the engine made it. None hides nothing; a word is the kernel's."""
+        if mask is None:
+            return np.ones((self._queries, width), bool)
+        if isinstance(mask, str):
+            return np.tri(self._queries, width, width - self._queries, dtype=bool)
+        array = np.array(self.engine.from_engine(mask))
+        return array.reshape(array.shape[-2:])
+
+    def rewind(self, to: int) -> None:
+        """Trim the rows behind the target, in all layers."""
+        super().rewind(to)
+        self._queries = 0
+
+    def free(self) -> None:
+        """Empty all layers."""
+        super().free()
+        self._queries = 0

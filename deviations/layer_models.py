@@ -1,0 +1,166 @@
+"""What the engines do otherwise with layers of unlike views, as classes over the list model: see `models.py`."""
+
+from __future__ import annotations
+
+from kvref.list_model.layers import Chunk, LayersModel, Sinks, View, Window
+from kvref.list_model.rows import Rows
+from kvref.list_model.unsaid import Unsaid, may
+from kvspec.errors import Refused
+
+
+def size(view: View) -> int:
+    """The rows that the engine's cache of a layer is made for; 0 if it grows."""
+    if isinstance(view, Sinks):
+        return view.first + view.newest
+    return view.size if isinstance(view, Window | Chunk) else 0
+
+
+def passed(cache: LayersModel) -> bool:
+    """Whether the cache is as long as the rows that a layer is made for."""
+    return any(0 < size(view) <= cache.offset for view in cache.views)
+
+
+class TakesOtherRows(LayersModel):
+    """Rows of another geometry are taken, or raise in one layer after others have taken theirs."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        if keys.shape[0] != len(self.own) or values.shape[0] != len(self.own):
+            return super().demand_rows(keys, values)
+        try:
+            return super().demand_rows(keys, values)
+        except Refused:
+            raise Unsaid("refused ok") from None
+
+
+class WindowOfOne(LayersModel):
+    """transformers: with a window of one a layer never drops a row, and masks are too narrow for several."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        before = self.offset
+        super().append(keys, values)
+        if before and keys.n > 1 and Window(1) in self.views:
+            raise Unsaid
+
+    def _sees(self, layer: int, query: int) -> dict[int, float]:
+        if self.queries == 1 and self.views[layer] == Window(1):
+            return {self.tokens[row][layer]: 0.0 for row in range(query + 1)}
+        return super()._sees(layer, query)
+
+
+class CropsNothing(LayersModel):
+    """transformers: cropping a sliding layer that holds nothing raises."""
+
+    begun = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        self.begun = self.begun or keys.n > 0
+
+    def free(self) -> None:
+        super().free()
+        self.begun = False
+
+    def can_rewind(self, to: int) -> bool | None:
+        return False if self._bare() else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        if self._bare():
+            raise Unsaid("error", kept=True)
+
+    def _bare(self) -> bool:
+        return not self.begun and any(map(size, self.views))
+
+
+class CropsOneByOne(LayersModel):
+    """transformers: a crop that a sliding layer refuses has cut the layers before it."""
+
+    def rewind(self, to: int) -> None:
+        try:
+            super().rewind(to)
+        except Refused as e:
+            raise Unsaid("refused", e if e.clause == "LAYER-14" else None) from None
+
+
+class CropsBeyond(LayersModel):
+    """transformers, recording its past: cropping more than there is makes the length of a layer less than 0."""
+
+    def rewind(self, to: int) -> None:
+        past = passed(self)
+        super().rewind(to)
+        if to < 0 and past:
+            raise Unsaid
+
+
+class CropsTwice(LayersModel):
+    """transformers, recording its past: a second crop with no update between leaves the window short."""
+
+    cropped = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        self.cropped = self.cropped and not keys.n
+
+    def rewind(self, to: int) -> None:
+        if self.cropped and 0 <= to < self.offset and passed(self):
+            raise Unsaid
+        super().rewind(to)
+        self.cropped = True
+
+
+class TrimsNegative(LayersModel):
+    """mlx-lm: trimming a negative number lengthens all layers, while no ring is full."""
+
+    def can_rewind(self, to: int) -> bool | None:
+        return True if self._lengthened(to) else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        with may("ok" if self._lengthened(to) else "refused", "LAYER-14"):
+            super().rewind(to)
+
+    def _lengthened(self, to: int) -> bool:
+        return to > self.offset and not full(self)
+
+
+def full(cache: LayersModel) -> bool:
+    """Whether a ring of the list is full, so that mlx-lm trims none of it."""
+    rings = (size(view) for view in cache.views if not isinstance(view, Chunk))
+    return any(0 < n <= cache.offset for n in rings)
+
+
+class KeptRowsHidden(LayersModel):
+    """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
+
+    def _sees(self, layer: int, query: int) -> dict[int, float]:
+        view = self.views[layer]
+        if self.queries < 2 or not isinstance(view, Sinks):
+            return super()._sees(layer, query)
+        before = self.offset - self.queries
+        recent = max(0, min(size(view) - 1, before) - view.first)
+        columns = [*range(min(before, view.first)), *range(before - recent, query + 1)]
+        return {self.tokens[row][layer]: 0.0 for row in columns[-size(view) :]}
+
+
+class TrimsChunksLess(LayersModel):
+    """mlx-lm: a chunked cache is trimmed to the rows that it still has, and the others to the target."""
+
+    starts: tuple[int, ...] = ()
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        before = self.offset
+        super().append(keys, values)
+        if keys.n:
+            starts = self.starts or (0,) * len(self.views)
+            self.starts = tuple(
+                max(start, before - n) for start, n in zip(starts, map(size, self.views), strict=True)
+            )
+
+    def free(self) -> None:
+        super().free()
+        self.starts = ()
+
+    def rewind(self, to: int) -> None:
+        chunks = (s for s, view in zip(self.starts, self.views, strict=False) if isinstance(view, Chunk))
+        if max(0, to) < max(chunks, default=0) and not full(self):
+            raise Unsaid
+        super().rewind(to)

@@ -1,0 +1,41 @@
+"""Layers of unlike views through `from_update`: a sound engine conforms in all it claims, and faults are named."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from kvspec.records.run import Record
+from support.engines import layer_engines
+from support.running.judging import broken, record_of, verdicts
+from support.slow import one_in
+
+
+@cache
+def judged(name: str) -> Record:
+    return record_of(f"{layer_engines.__name__}:{name}", ("layers",), traces=2)
+
+
+def test_a_sound_engine_conforms_in_all_it_claims() -> None:
+    seen = judged("right")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.failures[:1]
+    found = verdicts(seen)
+    assert {found[f"LAYER-{n}"] for n in (1, 3, 4, 5, 8, 11, 12, 14, 15, 16, 17, 20)} == {"PASS"}
+    assert {found[f"LAYER-{n}"] for n in (2, 6, 7, 9, 13, 21)} == {"NOT_CLAIMED"}
+
+
+FAULTS = {
+    "cuts_one_by_one": ("LAYER-16", "changed though refused"),
+    "masks_by_the_first": ("LAYER-5", "wrong row"),
+    "counts_the_last": ("LAYER-3", "wrong length"),
+    "says_it_goes": ("LAYER-17", "refused though owed"),
+}
+
+
+@pytest.mark.parametrize("name", one_in(2, FAULTS))
+def test_a_fault_is_found_and_named(name: str) -> None:
+    blamed, cause = FAULTS[name]
+    seen = judged(name)
+    assert seen.exit_status == 1 and blamed in broken(seen), seen.failures[:2]
+    assert [f for f in seen.failures if blamed in f.clauses and f.cause == cause]

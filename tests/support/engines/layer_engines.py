@@ -1,0 +1,120 @@
+"""Engines of several layers for `from_update`: a list of caches, as engines have it, and faults in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvadapters.layered import LayeredCache, views
+from kvadapters.update import UpdateAdapter, from_update
+from kvspec.geometry import DTYPES, Array, Config, valid
+
+
+class Layer:
+    """All rows of a layer, and how many of the newest a query sees; 0 for all."""
+
+    def __init__(self, window: int = 0) -> None:
+        self.window, self.offset = window, 0
+        self.rows: list[Array] = []
+
+    def update(self, *new: Array) -> list[Array]:
+        """Join rows to those that a first new query sees."""
+        kept = [a[:, :, max(0, a.shape[2] - self.window + 1) if self.window else 0 :] for a in self.rows]
+        joined = [np.concatenate(pair, axis=2) for pair in zip(kept, new, strict=True)] if kept else [*new]
+        self.rows, self.offset = joined, self.offset + new[0].shape[2]
+        return joined
+
+    def mask(self, n: int) -> Array:
+        """Which rows of the next update its queries see."""
+        old = min(self.offset, self.window - 1) if self.window else self.offset
+        query, row = np.arange(old, old + n)[:, None], np.arange(old + n)
+        return (row <= query) & (row > query - (self.window or old + n))
+
+    def trim(self, n: int) -> None:
+        """Drop the newest rows; refused once the window is full."""
+        if self.full or not 0 <= n <= self.offset:
+            raise ValueError("rows are gone")
+        self.rows, self.offset = [a[:, :, : self.offset - n] for a in self.rows], self.offset - n
+
+    @property
+    def full(self) -> bool:
+        """Whether rows were dropped, or will be by the next append."""
+        return 0 < self.window <= self.offset
+
+
+def opened(config: Config) -> list[Layer]:
+    """A cache for each layer. Raises ValueError for a window of 0."""
+    each = views(config, "full", "window")
+    if not valid(config) or any(0 in sizes for _, sizes in each):
+        raise ValueError("a size of 0")
+    return [Checked(config, *sizes) for _, sizes in each]
+
+
+class Checked(Layer):
+    """A layer that knows the geometry of its rows."""
+
+    def __init__(self, config: Config, window: int = 0) -> None:
+        super().__init__(window)
+        self.config = config
+
+    def demand(self, keys: Array, values: Array) -> None:
+        """Raise ValueError for other rows."""
+        n = keys.shape[2]
+        if keys.shape != self.config.shape("k", n) or values.shape != self.config.shape("v", n):
+            raise ValueError("other rows")
+        if {keys.dtype, values.dtype} != {DTYPES[self.config.dtype]}:
+            raise ValueError("another dtype")
+
+
+def update(each: list[Any], layer: int, keys: Array, values: Array) -> Any:
+    """Update a layer."""
+    each[layer].demand(keys, values)
+    return each[layer].update(keys, values)
+
+
+def trim_all(each: list[Any], n: int) -> None:
+    """Ask all layers, then trim them."""
+    if any(layer.full for layer in each):
+        raise ValueError("a layer is full")
+    for layer in each:
+        layer.trim(n)
+
+
+def one_by_one(each: list[Any], n: int) -> None:
+    """Trim the layers until one refuses."""
+    for layer in each:
+        layer.trim(n)
+
+
+def first_mask(each: list[Any], layer: int, n: int) -> Array:
+    """The mask of the first layer, cut or filled to the width of the layer."""
+    mine, first = each[layer].mask(n), each[0].mask(n)
+    width = min(mine.shape[1], first.shape[1])
+    return np.pad(first[:, -width:], ((0, 0), (mine.shape[1] - width, 0)))
+
+
+def adapter(**functions: Any) -> UpdateAdapter:
+    """The adapter of a list of layers."""
+    given: dict[str, Any] = {
+        "length": lambda each: each[0].offset,
+        "trim": trim_all,
+        "mask": lambda each, layer, n: each[layer].mask(n),
+        "dialect": {"layers.resumes": "whole"},
+    }
+    return from_update(
+        "list-of-layers",
+        kind="layers",
+        make=opened,
+        update=update,
+        also=("full", "window", "unlike"),
+        cache=LayeredCache,
+        **{**given, **functions},
+    )
+
+
+right = adapter()
+cuts_one_by_one = adapter(trim=one_by_one)
+masks_by_the_first = adapter(mask=first_mask)
+counts_the_last = adapter(length=lambda each: min(each[-1].offset, each[-1].window or each[-1].offset))
+says_it_goes = adapter(dialect={})
