@@ -13,7 +13,8 @@ from pathlib import Path
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
-from kvconform.commands import next_command, serving
+from kvconform.commands import next_command
+from kvconform.commands.unused_options import refuse_of_engines
 from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
@@ -46,9 +47,10 @@ def main(options: Namespace) -> int:
     if options.require_spec:
         require(options.require_spec)
     if options.server or options.engine:
+        from kvconform.commands import serving  # it reads the probe's code, which no adapter needs
+
         return serving.main(options)
-    wrong = [name for name in serving.given(options) if name in serving.OPTIONS]
-    serving.refuse(wrong, "without --server or --engine there is no use for")
+    refuse_of_engines(options)
     memory.collect_seldom()
     run, record = judged(options)
     unwritten = _deliver(record, options, writing(run, record, options))

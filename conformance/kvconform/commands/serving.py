@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +15,7 @@ from kvadapters.probe.reader.precision import Precision
 from kvadapters.serving.driver import Driver
 from kvadapters.serving.engines import opened
 from kvadapters.serving.http import Server
+from kvconform.commands.unused_options import refuse_of_adapters
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
 from kvconform.serving.run import Run
@@ -27,19 +27,13 @@ from kvspec.records.document import Version
 from kvspec.records.serving import ServingRecord
 from kvspec.serving import clauses
 
-OPTIONS = ("server", "engine", "model", "requests", "declare", "dtype", "rows")
-"""What only a whole engine has, by the names of the options."""
-
-SHARED = ("seed", "maxfail", "report", "format", "quiet")
-"""Options that both sorts of run take."""
-
 EVERY = 5.0
 """Seconds between lines of progress where the output is no terminal."""
 
 
 def main(options: Namespace) -> int:
     """Judge a serving engine; print the result and write the report. Raises BadInput or CannotRun."""
-    refuse([name for name in given(options) if name not in (*OPTIONS, *SHARED)], "a whole engine is judged without")
+    refuse_of_adapters(options)
     if not options.model:
         raise BadInput("name the folder of the probe that the engine has loaded: --model DIR")
     probe, precision = Probe.load(options.model), Precision(options.dtype, options.rows)
@@ -56,23 +50,6 @@ def main(options: Namespace) -> int:
     folder = Path(options.report) if options.report else None
     unwritten = output.deliver([record], options.format, partial(output.write, record, folder) if folder else None)
     return 130 if run.partial else unwritten or record.exit_status
-
-
-def given(options: Namespace) -> list[str]:
-    """Name the options of `kvconform run` that differ from their defaults. Another command that makes such options
-    has no parser, and gave none of them."""
-    if "parser" not in options:
-        return []
-    usual = {name: options.parser.get_default(name) for name in vars(options) if name not in ("parser", "command")}
-    words = {name: getattr(options, name) for name in usual} | {"process": list(options.process) or None}
-    return [name for name, value in words.items() if value != usual[name]]
-
-
-def refuse(names: Sequence[str], why: str) -> None:
-    """Raise BadInput for an option that would do nothing."""
-    if names:
-        word = {"adapter": "the name of an adapter", "process": "a command after --"}
-        raise BadInput(f"{why} {word.get(names[0], '--' + names[0].replace('_', '-'))}")
 
 
 def _driver(options: Namespace, probe: Probe) -> Driver:
