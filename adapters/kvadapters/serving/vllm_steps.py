@@ -180,6 +180,11 @@ class Logging:
             self.step_log.write(reset=True)
         return done
 
+    def shutdown(self) -> None:
+        """End, and close the log."""
+        super().shutdown()  # type: ignore[misc]
+        self.step_log.file.close()
+
 
 class LoggedScheduler(Logging, Scheduler):  # type: ignore[misc]
     """The scheduler, which writes a log."""

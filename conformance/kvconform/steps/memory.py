@@ -12,6 +12,8 @@ NOBODY, WRITTEN, ZEROED, REJECTED = range(4)
 """What a slot holds: nothing yet, a row, zeros, or the row of a draft that was rejected."""
 WHAT, COPIED, LOADED, TAKEN = 3, 4, 8, 16
 """The bits of a state that say so, and those of rows that were copied, or loaded, or whose page others have got."""
+PAST = 6
+"""How many times a page is taken until it is forgotten what it held."""
 
 Ints = NDArray[np.int64]
 Slots = Ints | list[int] | slice
@@ -27,13 +29,14 @@ class Rows:
 
 class Memory:
     """The slots of one pool. A page's row r lies in slot page * rows + r. `history` names all that a row depends
-    on; `tokens` the tokens alone; `before` what the slot held until it was written last. Memory is taken as pages
-    are used."""
+    on; `tokens` the tokens alone. `past` has the histories of the first rows that a page had when it was taken for
+    others, the newest first. Memory is taken as pages are used."""
 
     def __init__(self, pages: int, rows: int) -> None:
         slots = pages * rows
         self.rows = rows
-        self.history, self.tokens, self.before = (np.zeros(slots, np.int64) for _ in range(3))
+        self.history, self.tokens = (np.zeros(slots, np.int64) for _ in range(2))
+        self.past = np.zeros((pages, PAST), np.int64)
         self.writer, self.position, self.step = (np.zeros(slots, np.int32) for _ in range(3))
         self.state = np.zeros(slots, np.uint8)
         self.group = np.full(pages, -1, np.int16)
@@ -41,7 +44,7 @@ class Memory:
 
     @property
     def _arrays(self) -> tuple[NDArray[np.generic], ...]:
-        return self.history, self.tokens, self.before, self.writer, self.position, self.step, self.state
+        return self.history, self.tokens, self.writer, self.position, self.step, self.state
 
     def write(
         self,
@@ -53,7 +56,6 @@ class Memory:
         step: int,
     ) -> None:
         """Write rows, each to its slot."""
-        self.before[slots] = self.history[slots]
         self.history[slots], self.tokens[slots] = history, tokens
         self.writer[slots], self.position[slots] = writer, position
         self.step[slots], self.state[slots] = step, WRITTEN
@@ -69,6 +71,8 @@ class Memory:
     def take(self, page: int) -> None:
         """Let a page be taken for other rows: those that it has are of use no more."""
         self.state[self.slots_of(page)] |= TAKEN
+        self.past[page, 1:] = self.past[page, :-1]
+        self.past[page, 0] = self.history[page * self.rows]
 
     def zero(self, page: int) -> None:
         """Let a page hold zeros."""

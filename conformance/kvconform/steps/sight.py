@@ -109,8 +109,10 @@ class Sight:
         """Give the clause that a wrong row breaks, and what is to be said of it."""
         memory = self._memory[self._header.groups[group].pool]
         state, holds = int(memory.state[slot]), int(memory.group[slot // self._header.rows])
-        if found and memory.before[slot] == request.history[at] and not state & TAKEN:
-            return "STEP-9", "the right row was there before, and was written over"
+        of = self._header.groups[group]
+        first = at if of.view.kind == "state" else at - at % of.block
+        if found and request.history[first] in memory.past[slot // self._header.rows]:
+            return "STEP-9", "the right row was there before, and the page was taken for others"
         if found and state & TAKEN and state & WHAT in (WRITTEN, REJECTED):
             return "STEP-5", "it was there before the page was taken for others, which are not computed"
         moved = state & (COPIED | LOADED)

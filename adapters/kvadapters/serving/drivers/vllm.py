@@ -31,6 +31,7 @@ from vllm.exceptions import VLLMClientError  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 from kvadapters.serving.vllm_counts import Counts, Evictions  # noqa: E402
+from kvadapters.serving.vllm_steps import VARIABLE, LoggedScheduler  # noqa: E402
 
 DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 ROWS = ("fp8_e4m3", "fp8_e5m2")
@@ -74,7 +75,8 @@ class VLLM(Driver):
     def _start(self) -> None:
         self.outputs = dict[str, Any]()
         events = KVEventsConfig(enable_kv_cache_events=True, publisher="null")
-        arguments = EngineArgs(model=self.folder, kv_events_config=events, **FIXED, **self.flags)
+        more = {"scheduler_cls": LoggedScheduler} if VARIABLE in os.environ else {}
+        arguments = EngineArgs(model=self.folder, kv_events_config=events, **FIXED, **self.flags, **more)
         self.engine = LLMEngine.from_engine_args(arguments, stat_loggers=[lambda *_: Counts(self.counted)])
         self.engine.engine_core.engine_core.scheduler.kv_event_publisher = Evictions(self.counted)
 
