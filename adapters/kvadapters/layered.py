@@ -48,11 +48,13 @@ class LayeredCache(UpdateCache):
         engine, layers, n = self.engine, range(self.config.layers or 0), keys.shape[2]
         if len(keys) != len(layers) or len(values) != len(layers):
             raise ValueError(f"rows of {len(keys)} and {len(values)} layers for a model of {len(layers)}")
+        self._demand_room(n)
         masks = [engine.mask(self.cache, layer, n) for layer in layers] if engine.mask else []
         blocks = [[self._own(a[i : i + 1]) for a in (keys, values)] for i in layers]
         self._returned = [engine.update(self.cache, i, *block) for i, block in enumerate(blocks)]
         self._mask, self._queries = masks, n
         self._counted += n
+        self._given += n
 
     def histories(self) -> list[Pair]:
         """What the updates returned."""
@@ -64,7 +66,8 @@ class LayeredCache(UpdateCache):
         found = np.zeros((len(widths), 1, self._queries, max(widths)), bool)
         for layer, (mask, width) in enumerate(zip(self._mask, widths, strict=True)):
             whole = self._whole(mask, width)
-            found[layer, ..., : whole.shape[-1]] = whole
+            columns = whole.shape[-1] if whole.shape[-1] > 1 else width  # attention repeats a single column
+            found[layer, ..., :columns] = whole
         return found
 
     def _whole(self, mask: Any, width: int) -> Array:

@@ -108,8 +108,7 @@ class UpdateCache:
     def append(self, keys: Any, values: Any) -> None:
         """Update the engine's cache; make the mask before that, or after, as the engine does."""
         engine, n = self.engine, keys.shape[2]
-        if self._given + n > (self.adapter.most_rows or self._given + n):
-            raise Unsupported("more rows than the adapter declares that a cache is given")
+        self._demand_room(n)
         first = (self._counted,) if self.adapter.says("positions") == "caller" else ()
         late = self.adapter.says("made") == "after"
         mask = engine.mask(self.cache, n) if engine.mask and not late else None
@@ -118,6 +117,11 @@ class UpdateCache:
         self._queries = n
         self._counted += n
         self._given += n
+
+    def _demand_room(self, n: int) -> None:
+        """Raise Unsupported for more rows than the adapter declares that a cache is given."""
+        if self._given + n > (self.adapter.most_rows or self._given + n):
+            raise Unsupported("more rows than the adapter declares that a cache is given")
 
     def _own(self, array: Any) -> Any:
         """An array of the engine, from numpy; an array of the engine stays as it is."""

@@ -209,4 +209,5 @@ layers_static = layers_adapter(
     "layers-static",
     lambda config: transformers.StaticCache(config=config, max_cache_len=ROWS),
     dialect={"layers.shape": "first append, for good"},
+    limits={"rows": ROWS},
 )

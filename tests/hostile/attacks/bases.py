@@ -25,6 +25,7 @@ KINDS_BESIDE = {
     "ragged": ("growing",),
     "bucket": ("attention",),
     "copy": ("mem",),
+    "layers": (),
 }
 """What a cache of the reference of one kind claims beside it."""
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from hostile.attacks.layer_designs import KeepsAll, LayerDicts, TokenList
 from kvref import masks
 from kvref.arithmetic.casts import narrowed, narrows
 from kvspec.contract import Lengths, Pair
@@ -590,6 +591,9 @@ CLAIMS: dict[type[Any], dict[str, Any]] = {
     DictPages: {"page": {"level": "visible", "without": ["gather", "peek"]}},
     ListRagged: {"ragged": {"level": "visible", "without": ["join", "extract"]}},
     SlotBuffer: {"copy": "visible"},
+    TokenList: {"layers": "visible"},
+    KeepsAll: {"layers": {"level": "visible", "spare": "all"}},
+    LayerDicts: {"layers": "visible"},
 }
 """Each design, and what it claims."""
 

@@ -153,6 +153,11 @@ def answered(alter: Alter, axis: str, place: Place | None) -> Callable[[Event, D
         found, letters = do(*event.given), axes(event.where)
         if found is None:
             return found
+        if isinstance(found, list):
+            *others, last = found  # the pairs of several layers
+            changed_ = Pair(*(change(np.asarray(a), letters, event) for a in last))
+            event.struck = not same(changed_, last)
+            return [*others, changed_]
         alone = isinstance(found, np.ndarray)
         parts = [found] if alone else list(found)
         made = [alike(change(np.asarray(a), letters, event), a) if np.size(a) else a for a in parts]
@@ -175,7 +180,7 @@ def same(made: Any, before: Any) -> bool:
 
 
 TARGETS: dict[Where, int] = {
-    **{Where(kind, "rewind"): 0 for kind in ("growing", "ring", "bounded", "sink")},
+    **{Where(kind, "rewind"): 0 for kind in ("growing", "ring", "bounded", "sink", "layers")},
     **{Where(kind, "restore"): 1 for kind in ("growing", "ring")},
     Where("growing", "snapshot"): 0,
     Where("store", "rollback"): 0,
@@ -355,6 +360,19 @@ def masked(place: Place | None) -> Callable[[Event, Do], Any]:
     return effect
 
 
+def seen_alike(place: Place | None) -> Callable[[Event, Do], Any]:
+    """The queries of the last layer see as those of the layer before."""
+
+    def effect(event: Event, do: Do) -> Any:
+        made = np.array(do(*event.given))
+        if len(made) > 1:
+            event.struck = not same(made[-1], made[-2])
+            made[-1] = made[-2]
+        return made
+
+    return effect
+
+
 def one_more(place: Place | None) -> Callable[[Event, Do], Any]:
     """A number that is told is one too large; a yes is a no."""
 
@@ -454,10 +472,10 @@ SKIPPED += (
     "encode",
     "rollback_sequence",
 )
-MASKS = {Where(kind, "mask") for kind in ("growing", "ring", "bounded", "sink", "ragged", "round")}
-TOLD = {Where(kind, "lengths") for kind in ("growing", "ring", "bounded", "sink", "store")}
+MASKS = {Where(kind, "mask") for kind in ("growing", "ring", "bounded", "sink", "ragged", "round", "layers")}
+TOLD = {Where(kind, "lengths") for kind in ("growing", "ring", "bounded", "sink", "store", "layers")}
 TOLD |= {Where(kind, "sequences") for kind in ("page", "ragged")} | {Where("bucket", "past")}
-TOLD |= {Where(kind, "can_rewind") for kind in ("growing", "ring", "bounded", "sink")}
+TOLD |= {Where(kind, "can_rewind") for kind in ("growing", "ring", "bounded", "sink", "layers")}
 TOLD |= {Where("page", "free_pages"), Where("growing", "plan"), Where("store", "plan"), Where("page", "plan")}
 TOLD |= {Where("growing", "held"), Where("sink", "positions"), Where("round", "offset")}
 
@@ -495,6 +513,13 @@ def effects() -> list[Effect]:
         Effect("changed though refused", "changed though refused", changed, loses, (*SIZES, *SHOWN, "result")),
         Effect("the row left is another's", "wrong row", spoiled, SPOILT.__contains__, SHOWN),
         Effect("the last query sees as the first", "position", masked, MASKS.__contains__, ("mask", "sees")),
+        Effect(
+            "the last layer sees as the one before",
+            "position",
+            seen_alike,
+            Where("layers", "mask").__eq__,
+            ("sees",),
+        ),
         Effect("one too many is told", "length", one_more, TOLD.__contains__, (*SIZES, "can", "held", "plan")),
         Effect("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
         Effect("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),

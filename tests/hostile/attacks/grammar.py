@@ -58,6 +58,8 @@ class Attack(NamedTuple):
             return "batch"
         if self.where.method == "read_sequence" and self.where.kind == "store":
             return "batch"
+        if self.base.kind == "layers":
+            return "layers"
         return CHAPTER_OF.get(self.where.method, self.base.kind)
 
     @property
@@ -85,6 +87,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "ragged": ("feed", "trim", "filter", "reorder", "history", "read_sequence", "mask"),
     "bucket": ("prefill", "decode", "block", "cut", "sync", "encode", "cross", "read", "past"),
     "copy": ("copy",),
+    "layers": ("append", "rewind", "free", "histories", "mask", "can_rewind", "lengths"),
     "mask": ("mask",),
     "snapshot": ("snapshot", "restore"),
     "attention": ("attend",),
@@ -113,7 +116,9 @@ def methods(base: Base, claimed: dict[str, Any]) -> list[Where]:
 
 def own(base: Base) -> set[str]:
     """The chapters whose methods a base's caches have: its kind, and what goes with it."""
-    return {base.kind, *METHODS} - ({"growing", "ring", "bounded", "sink", "store", "page", "ragged"} - {base.kind})
+    return {base.kind, *METHODS} - (
+        {"growing", "ring", "bounded", "sink", "store", "page", "ragged", "layers"} - {base.kind}
+    )
 
 
 EMPTYING = ("free", "reset", "zero", "batch", "admit")
@@ -222,9 +227,11 @@ RARE = "residency"
 """The chapter of too few combinations to be met by chance."""
 
 
-def chosen(most: int, seed: int = SEED) -> list[Attack]:
-    """Some of them: each time the one, of a few at random, that has most of what the others lack."""
-    random, left, seen, made = Random(seed), list(possible()), Counter[Any](), list[Attack]()
+def chosen(most: int, seed: int = SEED, chapter: str = "") -> list[Attack]:
+    """Some of them, all or those on a chapter: each time the one, of a few at random, that has most of what the
+    others lack."""
+    random, seen, made = Random(seed), Counter[Any](), list[Attack]()
+    left = [a for a in possible() if chapter in ("", a.chapter)]
     made += [a for a in left if a.chapter == RARE and a.base.name in ("Transposed growing", "reference growing")][
         :4
     ]

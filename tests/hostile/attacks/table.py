@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -64,6 +65,17 @@ def choose(processes: int) -> int:
     lines = (f"{json.dumps(i)} = {json.dumps(traces[i])}\n" for i in kept)
     grammar.FILE.write_text(head + "".join(lines), encoding="utf-8")
     print(f"{len(kept)} attacks; of {len(ids)} combinations no trace shows {sum(not traces[i] for i in ids)}")
+    return 0
+
+
+def add(chapter: str, most: int) -> int:
+    """Choose attacks on a chapter that has none yet, and write those that a trace shows behind the others."""
+    wanted = (a.id for a in grammar.chosen(2 * most, chapter=chapter))
+    found = ((id_, shown(id_, "")) for id_ in wanted)
+    kept = list(islice(((id_, trace) for id_, trace in found if trace), most))
+    with grammar.FILE.open("a", encoding="utf-8") as out:
+        out.writelines(f"{json.dumps(id_)} = {json.dumps(trace)}\n" for id_, trace in kept)
+    print("\n".join(id_ for id_, _ in kept))
     return 0
 
 
@@ -139,6 +151,9 @@ def main(says: str | None, arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--right", action="store_true", help="the right caches instead of the attacks")
     parser.add_argument("--list", action="store_true", help="list them, and stop")
     parser.add_argument("--choose", action="store_true", help="choose the attacks anew, and stop")
+    parser.add_argument(
+        "--add", nargs=2, default=(), metavar=("CHAPTER", "N"), help="add attacks on a chapter, and stop"
+    )
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one in N (1)")
     parser.add_argument("--match", default="", metavar="TEXT", help="only those whose id contains this text")
     parser.add_argument("--into", type=Path, default=Path("kvconform-report/attacks"), metavar="DIR")
@@ -146,6 +161,8 @@ def main(says: str | None, arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.choose:
         return choose(options.processes)
+    if options.add:
+        return add(options.add[0], int(options.add[1]))
     every = [b.name for b in bases.right()] if options.right else list(grammar.attacks())
     ids = [i for i in every[:: options.every] if options.match in i]
     if options.list:

@@ -49,7 +49,24 @@ OF_BATCHES = ("growing", "ring", "bounded", "sink", "bucket", "ragged")
 WRITES = ("append", "attend", "feed", "copy", "prefill", "decode", "block", "encode", "step", "draft", "replay")
 """Methods that take rows."""
 
-MEASURES: dict[str, Callable[[Event], int]] = {"n": rows_given, "length": lambda e: e.length, "m": sequences}
+
+def views(event: Event) -> list[list[int]]:
+    """The sizes in the views of the layers of a cache; none of layers that see everything."""
+    words = [word.split(":") for word in (event.config.of or "").split(",")]
+    return [[int(size) for size in sizes] for name, *sizes in words if sizes and name != "share"]
+
+
+def widest(event: Event) -> int:
+    """The largest size in the views of the layers."""
+    return max(chain.from_iterable(views(event)), default=0)
+
+
+MEASURES: dict[str, Callable[[Event], int]] = {
+    "n": rows_given,
+    "length": lambda e: e.length,
+    "m": sequences,
+    "view": widest,
+}
 """Sizes that are no field of a config: rows given, rows held, sequences there are."""
 
 
@@ -69,7 +86,9 @@ def has(where: Where, size: str) -> bool:
     if size == "n":
         return where.method in WRITES and where.method not in ("step", "replay", "decode")
     if size == "length":
-        return kind in ("growing", "ring", "bounded", "sink", "store", "page", "bucket")
+        return kind in ("growing", "ring", "bounded", "sink", "store", "page", "bucket", "layers")
+    if size == "view":
+        return kind == "layers"
     if size == "m":
         return kind in ("page", "ragged") or where.method in OF_BATCH
     if size == "batch":
@@ -107,6 +126,7 @@ FROM: dict[str, tuple[int, ...]] = {
     "n": (17, 65, 129, 513, 2049),
     "length": (33, 257, 1025, 4097),
     "m": (5, 9, 17),
+    "view": (9, 129),
 }
 
 BOTH: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = (
@@ -186,6 +206,8 @@ AXES: dict[Where, str] = {
     Where("ragged", "history"): "shnd",
     **{Where("bucket", m): "lbhnd" for m in ("prefill", "decode", "block", "encode", "cross")},
     Where("copy", "copy"): "nhd",
+    Where("layers", "append"): "lhnd",
+    Where("layers", "histories"): "xhnd",
     Where("round", "draft"): "bhnd",
     Where("round", "read"): "bhnd",
     Where("adapter", "rotate"): "bhnd",
@@ -208,6 +230,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "ragged": ("trim", "reorder", "filter", "repeat", "extend"),
     "bucket": ("cut", "sync", "unbind", "bind", "encode", "block", "prefill"),
     "copy": ("alias",),
+    "layers": ("rewind", "free"),
     "round": ("draft",),
 }
 """Operations after which another may go wrong."""
@@ -353,8 +376,18 @@ COMBINED: dict[str, tuple[tuple[str, ...], Callable[[Event], bool]]] = {
     "rotated in attention": (("growing", "ring", "page", "store"), lambda e: bool(getattr(how(e), "rope", None))),
     "several splits": (("growing", "ring", "page", "store"), lambda e: getattr(how(e), "splits", 1) > 1),
     "a softcap": (("growing", "ring", "page", "store"), lambda e: bool(getattr(how(e), "softcap", 0))),
+    "past a window": (("layers",), lambda e: e.length > min((sizes[-1] for sizes in views(e)), default=e.length)),
+    "at the end of a chunk": (("layers",), lambda e: e.length > 0 and any(e.length % n == 0 for n in chunks(e))),
+    "layers of unlike views": (("layers",), lambda e: len(set((e.config.of or "").split(","))) > 1),
+    "a layer shares": (("layers",), lambda e: "share" in (e.config.of or "")),
     "a full cache": (("bounded",), lambda e: e.length == e.config.max_len),
 }
+
+
+def chunks(event: Event) -> list[int]:
+    """The sizes of the chunks of a cache of layers."""
+    words = (word.split(":") for word in (event.config.of or "").split(","))
+    return [int(size) for name, *sizes in words if name == "chunk" for size in sizes]
 
 
 def how(event: Event) -> Any:

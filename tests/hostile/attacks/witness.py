@@ -133,6 +133,17 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
             "decode past=99",
         ),
     ),
+    "layers": (
+        *(
+            "append {n}",
+            "append {n}",
+            "append 1",
+            "append {n} fill={fill}",
+            "append 2 v_dim=3",
+            "append 1 layers=99",
+        ),
+        *("rewind {p}", "rewind {p}", "free", "ask {p}", "append {n}; rewind {p}; append 1"),
+    ),
     "copy": ("copy {n} {p}", "copy {n} {p} fill={fill}", "copy {n} {p} sliding=1", "copy 2 999999", "alias 2 0 2"),
 }
 """Operations of each kind: n rows, position p, sequences s and t, layer l, m sequences."""
@@ -170,6 +181,16 @@ def sizes(attack: Attack) -> Sizes:
     return Sizes(fields, rows, several, int(calls[1]) if calls else 0)
 
 
+def layers(asked: Sizes, random: Random) -> dict[str, Any]:
+    """Layers of several views, as many as are asked for, one of them as large; some with one that shares."""
+    n, size = max(2, asked.fields.get("layers", random.choice((2, 3)))), random.choice((2, 3, 4))
+    views = ["full", f"window:{size}", f"chunk:{size}", f"sinks:1:{size}", f"window:{size + 2}"]
+    of = [random.choice(views) for _ in range(n)]
+    of[random.randrange(n)] = f"{random.choice(('window', 'chunk'))}:{asked.fields.get('view', size)}"
+    of += ["share:0"] * random.choice((0, 1))
+    return {"of": ",".join(of), "layers": n}
+
+
 def opening(attack: Attack, asked: Sizes, random: Random) -> str:
     """The kind and its sizes: the trigger's, and room for what is drawn."""
     room = 4 * asked.rows + 24 + 3 * asked.calls
@@ -182,9 +203,12 @@ def opening(attack: Attack, asked: Sizes, random: Random) -> str:
         "ragged": {"padding": random.choice(("left", "right")), "batch": asked.sequences},
         "bucket": {"layers": 2, "bounds": f"4-8-{max(16, room)}"},
         "copy": {"capacity": room, "layout": random.choice(("token", "head"))},
+        "layers": layers(asked, random),
     }.get(attack.base.kind, {})
     fields = own | {
-        name: n for name, n in asked.fields.items() if name != "batch" or attack.base.kind in OF_BATCHES
+        name: n
+        for name, n in asked.fields.items()
+        if name not in (*own, "view") and (name != "batch" or attack.base.kind in OF_BATCHES)
     }
     return f"{attack.base.kind} " + " ".join(f"{name}={value}" for name, value in fields.items())
 
@@ -260,8 +284,10 @@ FEEDS = {
     "ragged": "feed {list}",
     "bucket": "prefill 3",
     "copy": "copy 1 0",
+    "layers": "append 2",
 }
 CLOSING = {"bucket": ("decode", "cross 2"), "store": ("append 1",), "growing": ("append 1",), "ring": ("append 1",)}
+CLOSING |= {"layers": ("append 1",)}
 """What shows in a kind what lies hidden."""
 
 

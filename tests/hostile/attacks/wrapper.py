@@ -13,7 +13,19 @@ import numpy as np
 from kvspec.geometry import Array, Config
 
 READS = frozenset(
-    ("read", "read_sequence", "history", "mask", "gather", "host", "handle", "lengths", "sequences", "past")
+    (
+        "read",
+        "read_sequence",
+        "history",
+        "histories",
+        "mask",
+        "gather",
+        "host",
+        "handle",
+        "lengths",
+        "sequences",
+        "past",
+    )
 )
 """Methods that only look; they count as an observation, and not as a change."""
 
