@@ -1,4 +1,4 @@
-"""`kvconform vectors export` and `verify`: frozen traces for an engine's tests; do they still hold?"""
+"""`kvconform vectors`: frozen traces for an engine's tests, as a folder or a C header; do they still hold?"""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import chain
 from pathlib import Path
 
 from kvconform.message import LiveLine, tell
-from kvconform.vectors import export, files, verify
+from kvconform.vectors import c_header, export, files, verify
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:
-    """Export or verify; return 1 if a vector is not what the reference gives."""
-    return {"export": _export, "verify": _verify}[options.action](options)
+    """Export, write a header, or verify; return 1 if a vector is not what the reference gives."""
+    return {"export": _export, "verify": _verify, "c-header": _c_header}[options.action](options)
 
 
 def _export(options: Namespace) -> int:
@@ -23,6 +23,12 @@ def _export(options: Namespace) -> int:
     index = export.export(Path(options.out), options.source, options.chapter, options.verify, _Progress())
     counts = ", ".join(f"{count} {what}" for what, count in index["counts"].items())
     print(f"{options.out}: {counts}, in {len(index['files'])} files; README.md there says how to replay them")
+    return 0
+
+
+def _c_header(options: Namespace) -> int:
+    """Write a header of C."""
+    print(c_header.write(Path(options.out), options.chapter))
     return 0
 
 
