@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kvconform.runner.verdict import known
 from tools import shown
 
 LONGEST = 25
@@ -22,11 +21,6 @@ def test_a_script_is_short_and_needs_its_engine_and_numpy_alone(script: str) -> 
     assert len(code.splitlines()) <= LONGEST
     assert "expected: " in code and "seen: " in code and "sys.exit(" in code
     assert shown.imported(script) <= {"numpy"} | shown.ENGINES[script.partition("_")[0]]
-
-
-def test_every_deviation_that_is_filed_has_its_script() -> None:
-    entries = known.read(shown.FOLDER / "kvconform.toml")
-    assert {e.script for e in entries} - shown.SCRIPTS.keys() == set()
 
 
 def test_the_page_tells_of_every_script_with_what_was_expected_and_seen() -> None:

@@ -15,7 +15,7 @@ from kvconform.runner.verdict import known
 from kvreports import json_file
 from kvreports.board import badge as badges
 from kvreports.board import html, markdown
-from kvreports.board.engines import SORTS, Board, Deviation, Engine
+from kvreports.board.engines import ADAPTERS, SORTS, Board, Deviation, Engine
 from kvreports.board.trend import trend
 from kvspec.records.run import Record
 from support.samples.record_samples import failing, passing
@@ -92,9 +92,27 @@ def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:
     many = Engine(replace(passing(), adapter=passing().adapter | {"name": "many"}), "m", better)
     one = Engine(replace(passing(), adapter=passing().adapter | {"name": "one"}), "o", [worse])
     found = Board([many, one], [])
-    assert [c.name for c in found.caches] == ["one", "many"] and found.sorts == list(SORTS[1:])
+    assert [c.name for c in found.caches] == ["one", "many"] and found.sorts == list(SORTS[1:-1])
     rows = [row for row in html.render(found).split("<tr") if 'scope="row"' in row]
     assert ['<td class="bad">1</td>' in row for row in rows] == [True, False] and "<td>3</td>" in rows[1]
+
+
+def test_ours_stand_in_a_table_of_their_own_and_are_not_counted() -> None:
+    theirs = Engine(replace(passing(), adapter=passing().adapter | {"name": "theirs"}), "t", [])
+    mine = Engine(replace(passing(), adapter=passing().adapter | {"name": "reference"}), "r", [], ours=True)
+    found = Board([mine, theirs], [])
+    assert found.headline.startswith("1 cache was judged")
+    assert ([c.name for c in found.caches], [c.name for c in found.ours]) == (["theirs"], ["reference"])
+    before, after = markdown.render(found).split("## Ours")
+    assert "[theirs](t)" in before and "[reference](r)" in after and "[reference](r)" not in before
+    before, after = html.render(found).split('id="ours"')
+    assert ">theirs<" in before and ">reference<" in after
+    assert "## Ours" not in markdown.render(Board([theirs], []))
+
+
+def test_what_the_adapter_alone_does_is_no_bug_of_the_engine() -> None:
+    found = Board([Engine(passing(), "r", [deviation(ADAPTERS, "step", "GROW-11")])], [])
+    assert found.sorts == list(SORTS[1:]) and "1 cache was judged, 1 of them without a deviation" in found.headline
 
 
 def test_a_quick_run_is_told() -> None:
@@ -119,7 +137,7 @@ def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
 
 
 def test_every_known_deviation_has_a_script_that_is_there() -> None:
-    named = {k.script for k in known.read(KNOWN)}
+    named = {k.script for k in known.read(KNOWN) if k.sort != ADAPTERS}
     assert {n for n in named if not (KNOWN.parent / f"{n}.py").is_file()} == set()
 
 

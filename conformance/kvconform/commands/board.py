@@ -7,6 +7,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from kvadapters.find import BUILT_IN
 from kvconform.message import tell
 from kvconform.runner.record import output
 from kvconform.runner.verdict import known
@@ -54,7 +55,8 @@ def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folde
     record = cleaned_record(json_file.load(path, Record))
     own = [k for k in entries if k.names(record.adapter.get("name", ""))]
     deviations = [_deviation(f, own, beside, folder) for f in record.failures]
-    return Engine(record, _address(path, folder), sorted(deviations, key=lambda d: d.gravity))
+    gravest_first = sorted(deviations, key=lambda d: d.gravity)
+    return Engine(record, _address(path, folder), gravest_first, record.adapter.get("name") in BUILT_IN)
 
 
 def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, folder: Path) -> Deviation:

@@ -20,7 +20,10 @@ from kvspec.records.run import HELD, Failure, Record
 ORDINARY = {"level", "with", "without", "grows"}
 """What a claim says beside its dialects."""
 
-SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice")
+ADAPTERS = "the adapter's"
+"""The sort of what the adapter alone does: the engine has no such argument, and is not charged with it."""
+
+SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice", ADAPTERS)
 """The sorts of deviations, the gravest first."""
 
 AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequences", "heads": "heads"}
@@ -72,6 +75,8 @@ class Engine:
     record: Record
     address: str
     deviations: list[Deviation]
+    ours: bool = False
+    """Whether it is a cache of this project: those stand in a table of their own."""
 
     @property
     def name(self) -> str:
@@ -189,15 +194,23 @@ class Board:
 
     @property
     def caches(self) -> list[Cache]:
-        """The caches, each with all of its records: those with the gravest bugs first, then by name."""
-        by = groupby(sorted(self.engines, key=lambda e: (e.name, e.record.started)), key=lambda e: e.name)
+        """The caches of engines, each with all of its records: those with the gravest bugs first, then by name."""
+        return self._caches([e for e in self.engines if not e.ours])
+
+    @property
+    def ours(self) -> list[Cache]:
+        """The caches of this project, in the same order."""
+        return self._caches([e for e in self.engines if e.ours])
+
+    def _caches(self, engines: list[Engine]) -> list[Cache]:
+        by = groupby(sorted(engines, key=lambda e: (e.name, e.record.started)), key=lambda e: e.name)
         found = [Cache(name, list(engines)) for name, engines in by]
         return sorted(found, key=lambda c: ([-n for n in c.newest.gravity], c.name))
 
     @property
     def sorts(self) -> list[str]:
-        """The sorts that have a column: `not filed` only where there is one."""
-        return [s for s in SORTS if s != SORTS[0] or any(e.of_sort(s) for e in self.engines)]
+        """The sorts that have a column: `not filed` and the adapter's only where there is one."""
+        return [s for s in SORTS if s not in (SORTS[0], ADAPTERS) or any(e.of_sort(s) for e in self.engines)]
 
     @cached_property
     def anchors(self) -> list[str]:
@@ -226,7 +239,7 @@ class Board:
         newest = [c.newest for c in self.caches]
         bugs = {(rank(b.first.sort, SORTS), b.first.sort, b.name) for e in newest for b in e.bugs}
         told = ", ".join(f"{n} {sort}" for sort, n in Counter(sort for _, sort, _ in sorted(bugs)).items())
-        clean = sum(not e.deviations for e in newest)
+        clean = sum(all(d.sort == ADAPTERS for d in e.deviations) for e in newest)
         count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
         judged = f"{count} judged, {clean} of them without a deviation"
         return f"{judged}. Bugs by sort: {told or 'none'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvreports.board import served
-from kvreports.board.engines import Board, Bug, Engine
+from kvreports.board.engines import Board, Bug, Cache, Engine
 from kvreports.board.served import Served, ServedBug
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
@@ -19,7 +19,11 @@ run* judged a part of what a whole run judges.
 **Wrong result**: a query sees rows that it must not see, or misses rows. **Broken promise**: it does not do what
 its own text says. **After an error**: the engine raised an error and left a changed cache; it promises nothing for
 that case. **Unchecked**: it takes a senseless argument; it does not promise to refuse it. **Choice**: it differs
-from the spec on purpose."""
+from the spec on purpose. **The adapter's**: the adapter hands the engine what the engine has no argument for; the
+engine is not charged with it."""
+
+OURS = """\
+The caches of this project. They are not counted above."""
 
 
 WHOLE = """\
@@ -31,14 +35,16 @@ engine itself counted or told: a clean row says what it has seen. What was not e
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
     parts = ["# The board", f"{literal(board.headline)}.", *_whole(board.served), "## Caches", INTRODUCTION]
-    parts += [_engines(board), *(_wrong(one, bug, board.spec) for one in board.served for bug in one.bugs)]
+    parts += [_engines(board, board.caches)]
+    parts += ["## Ours", OURS, _engines(board, board.ours)] if board.ours else []
+    parts += [*(_wrong(one, bug, board.spec) for one in board.served for bug in one.bugs)]
     parts += [part for cache in board.caches for engine in cache.engines for part in _engine(engine, board.spec)]
     rows = [[literal(u.engine), literal(u.reason)] for u in board.unjudged]
     parts += ["## Not judged", table(["engine", "what stopped it"], rows)] if rows else []
     return "\n\n".join(parts) + "\n"
 
 
-def _engines(board: Board) -> str:
+def _engines(board: Board, caches: list[Cache]) -> str:
     head = [
         "cache",
         "version",
@@ -49,7 +55,7 @@ def _engines(board: Board) -> str:
         *board.chapters,
         "dialects and limits",
     ]
-    return table(head, [_row(e, board) for cache in board.caches for e in cache.engines])
+    return table(head, [_row(e, board) for cache in caches for e in cache.engines])
 
 
 def _row(engine: Engine, board: Board) -> list[str]:
