@@ -148,7 +148,8 @@ def test_a_known_deviation_is_of_one_adapter_of_several_or_of_any() -> None:
 
 def test_what_is_not_filed_is_said(tmp_path: Path) -> None:
     for name, record in (("good", passing()), ("bad", failing())):
-        json_file.write(tmp_path / f"{name}.json", json_file.dumps(record))
+        named = replace(record, adapter=record.adapter | {"name": name})
+        json_file.write(tmp_path / f"{name}.json", json_file.dumps(named))
     empty = tmp_path / "none.toml"
     empty.write_text('[[unjudged]]\nengine = "other"\nreason = "it wants a GPU"\n')
     records = [str(tmp_path / f"{name}.json") for name in ("good", "bad")]
