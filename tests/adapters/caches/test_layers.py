@@ -168,6 +168,7 @@ FAULTS = {
 """Faults of the kernel, each as a change to its text; none of them writes outside the slots."""
 
 
+@pytest.mark.slow
 def test_faults_of_the_kernel_are_found() -> None:
     right = kernels.text("layer.inc")
     assert all(old in right for old, _ in FAULTS.values())
