@@ -1,5 +1,5 @@
-"""What the judge of a log knows of rows: of drafts that were not known, of pages that were taken several times, of a
-request that goes on the short way."""
+"""What the judge of a log knows of rows: of drafts that were not known, of pages that were taken several times, and
+of a request that goes on the short way."""
 
 from __future__ import annotations
 
