@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ REWRITE = "\r\x1b[K"
 """Overwrites the line that a terminal shows last."""
 
 WIDEST = 100
-"""Characters of a line that is overwritten."""
+"""The most characters of a line that is overwritten."""
 
 
 def tell(line: str, command: str = "") -> None:
@@ -25,6 +26,14 @@ def _plainly(line: str) -> None:
     sys.stderr.flush()
 
 
+def _width() -> int:
+    """What fits on one line of the terminal: a line that is wrapped cannot be overwritten. It may be resized."""
+    try:
+        return min(WIDEST, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+    except (OSError, ValueError):
+        return WIDEST
+
+
 class LiveLine:
     """One line on standard error: a terminal shows the newest, any other reader gets one every few seconds."""
 
@@ -37,7 +46,7 @@ class LiveLine:
     def show(self, line: str) -> None:
         """Show this line in place of the one before it."""
         if self._live:
-            print(f"{REWRITE}{line[:WIDEST]}", end="", file=sys.stderr, flush=True)
+            print(f"{REWRITE}{line[: _width()]}", end="", file=sys.stderr, flush=True)
         elif time.monotonic() - self._last > self._every and not self._quiet:
             self._last = time.monotonic()
             self._write(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,3 +121,9 @@ def test_a_cache_that_is_empty_after_a_commit_of_no_draft_and_was_never_written_
     under_test = AdapterUnderTest(worker, worker.describe())
     failed = [e.id for e in index()["DRAFT-21"].examples if under_test.run(e.trace).differences]
     assert failed == ["DRAFT-21.3"]
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    table = (Path(__file__).parents[2] / "spec/GLOSSARY.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    words = [line.split("|")[1].strip().casefold() for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(words) > 80 and words == sorted(set(words))

@@ -67,7 +67,8 @@ class Progress:
         gone = time.monotonic() - self._began
         failed = f", {self.failed} failed" if self.failed else ""
         left = _clock(gone * (self._work / self._work_done - 1))
-        about = f", about {left} left" if gone > FORESEES else ""
+        known = gone > FORESEES and self._work_done >= self._work / 3
+        about = f", about {left} left" if known else ""
         return f"[{self.done:3d}/{self.total}] {_clock(gone)}{about}{failed}"
 
     def _tell(self, failure: Failure, check: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kvconform import message
 from kvconform.checks.suite import suite
 from kvconform.runner.progress import Progress, tell_device
 from kvconform.runner.record import colours
@@ -42,6 +44,31 @@ def test_a_line_tells_time_gone_time_left_and_failures(monkeypatch: pytest.Monke
     now[0] += 65
     progress.ended(CheckResult("a/example/two", difference="it differs"))
     assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: a/example/two, 7 operations")
+
+
+def test_no_time_left_is_told_before_a_third_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = [0.0], Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", out)
+    progress = Progress(ADAPTER)
+    progress.expect([f"a/example/{i}" for i in range(6)])
+    now[0] = 60.0
+    progress.ended(CheckResult("a/example/0"))
+    assert "left" not in out.getvalue()
+    progress.ended(CheckResult("a/example/1"))
+    assert out.getvalue().endswith("left: a/example/1, 0 operations")
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(40, 39), (80, 79), (300, 100)])
+def test_a_line_that_is_overwritten_fits_its_terminal(
+    columns: int, shown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Terminal()
+    monkeypatch.setattr(sys, "stderr", out)
+    monkeypatch.setattr(out, "fileno", lambda: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    message.LiveLine(1.0).show("x" * 500)
+    assert out.getvalue() == message.REWRITE + "x" * shown
 
 
 def test_the_time_left_counts_a_check_by_the_source_of_its_traces(monkeypatch: pytest.MonkeyPatch) -> None:
