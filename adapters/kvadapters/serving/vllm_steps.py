@@ -144,12 +144,22 @@ def group(spec: Any) -> dict[str, Any]:
     return {"block": spec.block_size, "view": VIEWS[kind](spec)}
 
 
+def log_path(scheduler: Any) -> Path:
+    """Say where the log goes: of engines that share requests, each has its own. Raises ValueError."""
+    if not os.environ.get(VARIABLE):
+        raise ValueError(f"set {VARIABLE} to the file that the log of steps is written to")
+    path, parallel = Path(os.environ[VARIABLE]), scheduler.parallel_config
+    return (
+        path.with_stem(f"{path.stem}-{parallel.data_parallel_index}") if parallel.data_parallel_size > 1 else path
+    )
+
+
 class Logging:
     """What the two schedulers below have in common: each tells what it does."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.step_log = StepLog(self, Path(os.environ[VARIABLE]))
+        self.step_log = StepLog(self, log_path(self))
 
     def add_request(self, request: Any) -> None:
         """Add a request."""
