@@ -68,6 +68,11 @@ class Attack(NamedTuple):
         batch = ("batch",) if self.where.method == "attend_batch" else ()
         return (self.base.kind, self.chapter, *needs(self.trigger), *batch)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The observables in which its effect shows. LAYER says in those of histories what a layer's mask shows."""
+        return (*self.effect.fields, *(("history",) if self.where == Where("layers", "mask") else ()))
+
     def adapter(self) -> Attacked:
         """The wrong cache as an adapter, which claims the chapters that it is about, and masks."""
         base = self.base.make()

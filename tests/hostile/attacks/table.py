@@ -33,7 +33,7 @@ Do = Callable[[str, str], Found]
 def attack(id_: str, mode: str) -> Found:
     """Judge one attack. A quick run goes to its end, so that it says what to look at first."""
     a = grammar.attacks()[id_]
-    about = About(a.chapters, a.effect.fields, a.trigger.sort == "order")
+    about = About(a.chapters, a.fields, a.trigger.sort == "order")
     return judge(id_, a.adapter(), mode, about, look=mode == "quick")
 
 
