@@ -1,4 +1,5 @@
-/* A ring in C, judged by kvconform's header: `make check`. With -DBUG its rewind leaves the write cursor behind. */
+/* A ring in C, and in C++ too, judged by kvconform's header: `make check`, or CTest.
+ * With -DBUG its rewind leaves the write cursor behind. */
 #include <stdlib.h>
 
 #include "kvconform_vectors.h"
@@ -10,13 +11,13 @@ typedef struct {
 } ring;
 
 static void *ring_open(int window) {
-    ring *r = calloc(1, sizeof *r);
+    ring *r = (ring *)calloc(1, sizeof *r);
     r->window = window;
     return r;
 }
 
 static int ring_append(void *cache, const int *rows, int n) {
-    ring *r = cache;
+    ring *r = (ring *)cache;
     if (n < 0 || r->cursor + n > MOST) return 1;
     for (int i = 0; i < n; i++) r->slots[r->cursor++] = rows[i];
     r->offset += n;
@@ -25,7 +26,7 @@ static int ring_append(void *cache, const int *rows, int n) {
 }
 
 static int ring_rewind(void *cache, int offset) {
-    ring *r = cache;
+    ring *r = (ring *)cache;
     if (offset < 0 || offset > r->offset) return 1;
     if (r->window && r->offset > r->window && offset < r->offset) return 1;
     r->offset = offset;
@@ -36,7 +37,7 @@ static int ring_rewind(void *cache, int offset) {
 }
 
 static int ring_reset(void *cache) {
-    ring *r = cache;
+    ring *r = (ring *)cache;
     r->offset = r->cursor = 0;
     return 0;
 }
@@ -44,7 +45,7 @@ static int ring_reset(void *cache) {
 static int ring_offset(void *cache) { return ((ring *)cache)->offset; }
 
 static int ring_sees(void *cache, int query, int *rows) {
-    ring *r = cache;
+    ring *r = (ring *)cache;
     int last = r->offset - r->new_rows + query, first = r->window && last >= r->window ? last - r->window + 1 : 0, n = 0;
     for (int at = first; at <= last; at++) rows[n++] = r->slots[at];
     return n;

@@ -1,4 +1,4 @@
-"""`kvconform vectors`: frozen traces for an engine's tests, as a folder or a C header; do they still hold?"""
+"""`kvconform vectors`: frozen traces for an engine's tests, in a folder or its language; do they still hold?"""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from itertools import chain
 from pathlib import Path
 
 from kvconform.message import LiveLine, tell
-from kvconform.vectors import c_header, export, files, verify
+from kvconform.vectors import export, files, verify
+from kvconform.vectors.languages import c_header, packages
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:
-    """Export, write a header, or verify; return 1 if a vector is not what the reference gives."""
-    return {"export": _export, "verify": _verify, "c-header": _c_header}[options.action](options)
+    """Export, write for a language, or verify; return 1 if a vector is not what the reference gives."""
+    return {"export": _export, "verify": _verify}.get(options.action, _language)(options)
 
 
 def _export(options: Namespace) -> int:
@@ -26,9 +27,14 @@ def _export(options: Namespace) -> int:
     return 0
 
 
-def _c_header(options: Namespace) -> int:
-    """Write a header of C."""
-    print(c_header.write(Path(options.out), options.chapter))
+def _language(options: Namespace) -> int:
+    """Write a header of C, a package for npm, or a crate."""
+    path = Path(options.out)
+    if options.action == "c-header":
+        print(c_header.write_header(path, options.chapter))
+    else:
+        make = {"npm": packages.npm, "crate": packages.crate}[options.action]
+        print(packages.write_package(path, make(options.chapter)))
     return 0
 
 

@@ -81,9 +81,14 @@ def vectors(parser: ArgumentParser) -> None:
     export.add_argument(
         "--verify", action="store_true", help="compare what is frozen with the reference first (takes a minute)"
     )
-    c_header = actions.add_parser("c-header", help="write one C header with traces and what replays them")
-    c_header.add_argument("--out", required=True, metavar="FILE", help="where to write it")
-    c_header.add_argument("--chapter", action="append", default=[], help="growing or ring alone (both)")
+    for name, metavar, what in (
+        ("c-header", "FILE", "one C header"),
+        ("npm", "DIR", "a package for npm"),
+        ("crate", "DIR", "a crate"),
+    ):
+        language = actions.add_parser(name, help=f"write {what} with traces and what replays them")
+        language.add_argument("--out", required=True, metavar=metavar, help="where to write it")
+        language.add_argument("--chapter", action="append", default=[], help="growing or ring alone (both)")
     verify = actions.add_parser("verify", help="check that the reference still gives exactly these vectors")
     verify.add_argument("folder", nargs="?", metavar="DIR", help="an exported folder (the frozen vectors)")
     for action in (export, verify):
