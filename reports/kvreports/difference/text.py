@@ -3,30 +3,27 @@ the first trace is drawn, where it has a drawing."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from textwrap import fill
 
+from kvreports import terminal
 from kvreports.difference import parts
 from kvreports.safe_text import cleaned, line, shortened
+from kvreports.terminal import paragraph
 from kvspec.records.difference import Change, Difference, Group
-
-LEAST = 20
-"""Characters of a line on the narrowest terminal."""
 
 
 def render(difference: Difference) -> str:
     """Every group with its clauses, the gravest last; then both records, and the answer."""
-    difference, width = cleaned(difference), max(LEAST, shutil.get_terminal_size((100, 24)).columns)
+    difference, width = cleaned(difference), terminal.width()
     told = [_group(group, found, width) for group in reversed(parts.TITLES) if (found := difference.of(group))]
-    told += [_sides(difference, width), fill(parts.headline(difference), width)]
+    told += [_sides(difference, width), paragraph(parts.headline(difference), width)]
     return "\n\n".join(told) + "\n"
 
 
 def _sides(difference: Difference, width: int) -> str:
     lines = [f"older: {parts.side(difference.before)}", f"newer: {parts.side(difference.now)}"]
     lines += [f"note: {line(shortened(note, 400))}" for note in difference.notes]
-    return "\n".join(fill(line(shortened(text, 600)), width, subsequent_indent="  ") for text in lines)
+    return "\n".join(paragraph(line(shortened(text, 600)), width, rest="  ") for text in lines)
 
 
 def _group(group: Group, changes: list[Change], width: int) -> str:
@@ -45,6 +42,4 @@ def _block(block: list[Change], width: int) -> Iterator[str]:
 
 
 def _indented(text: str, width: int, by: int) -> str:
-    return fill(
-        line(text), width, initial_indent=" " * by, subsequent_indent=" " * (by + 2), break_on_hyphens=False
-    )
+    return paragraph(line(text), width, " " * by, " " * (by + 2))

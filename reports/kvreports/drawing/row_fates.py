@@ -21,6 +21,9 @@ KNOWN = (
 )
 """Operations with a known effect on the rows of a cache; not those of stores, buffers and rounds."""
 
+DEATHS = {"rewind": "rolled back", "restore": "rolled back", "free": "freed"}
+"""What an operation that succeeds makes of rows. A row of an append that did not succeed was refused."""
+
 LONGEST = 4096
 """Most positions that are worked out."""
 
@@ -29,6 +32,20 @@ def fates(steps: Sequence[StepRecord]) -> list[Alive]:
     """After each step, the live rows of the cache that it changed."""
     ledger = _Ledger()
     return [ledger.after(step) for step in steps]
+
+
+def deaths(steps: Sequence[StepRecord]) -> str:
+    """How rows of this trace died: `rolled back`, `rolled back or refused`, ...; `not held` where none is known."""
+    ways = dict.fromkeys(way for step in steps if (way := _death(step)))
+    return " or ".join(ways) or "not held"
+
+
+def _death(step: StepRecord) -> str:
+    words = _words(step.do)[1]
+    do = words[0] if words else ""
+    if step.expected.result != "ok":
+        return "refused" if do == "append" else ""
+    return DEATHS.get(do, "")
 
 
 class _Ledger:

@@ -22,7 +22,7 @@ WIDEST = 760
 KINDS = (
     (Cell("a"), "a row"),
     (Cell("a", differs=True), "differs"),
-    (Cell("a", "dead"), "dead: rolled back"),
+    (Cell("a", "dead"), "dead: rolled back, freed or refused"),
     (Cell("NaN", "unwritten"), "unwritten"),
     (Cell(".", "empty"), "empty: zeros"),
     (Cell("?", "illegible"), "illegible: no row that was appended"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kvreports.drawing.frames import Cell, Frame, Strip, frames
+from kvreports.drawing.row_fates import deaths
 from kvspec.records.run import StepRecord
 
 MARKS = {"dead": "†", "missing": "", "hidden": "", "gap": ""}
@@ -14,12 +15,12 @@ def draw(steps: Sequence[StepRecord]) -> str:
     """The trace step by step, as text: what was expected and found, differing slots in [brackets]."""
     parts = frames(steps)
     text = [_frame(f) for f in parts]
-    return "\n".join([*text, *_legend("\n".join(text), any(f.differs for f in parts))])
+    marks = {"[": "[x] differs"} if any(f.differs for f in parts) else {}
+    marks |= {"†": f"x† dead: {deaths(steps)}", "|": "| oldest row of a wrapped ring follows"}
+    return "\n".join([*text, *_legend("\n".join(text), marks)])
 
 
-def _legend(drawing: str, differs: bool) -> list[str]:
-    marks = {"†": "x† dead: rolled back", "|": "| oldest row of a wrapped ring follows"}
-    marks = {"[": "[x] differs", **marks} if differs else marks
+def _legend(drawing: str, marks: Mapping[str, str]) -> list[str]:
     present = [words for mark, words in marks.items() if mark in drawing]
     return ["", "  " + "   ".join(present)] if present else []
 

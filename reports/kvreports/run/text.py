@@ -1,31 +1,30 @@
-"""Records for a terminal: the result first, then the reasons."""
+"""Records for a terminal, which shows what is printed last: tables first, then the trace, then the result."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 
 from msgspec import UNSET
-from tabulate import tabulate
 
-from kvreports import inline_markdown
+from kvreports import inline_markdown, terminal
 from kvreports.drawing.text import draw
 from kvreports.run import diagnosis, replay, residency, shut_out
 from kvreports.run.findings import Finding, findings
 from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, in_words, unclaimed_chapters
 from kvreports.safe_text import cleaned_record, line, shortened
+from kvreports.terminal import paragraph
 from kvspec.records.run import VERDICTS, Failure, Record
 
 NONDETERMINISTIC = "This did not happen on every replay: the adapter is nondeterministic."
 
 
 def render(records: Sequence[Record], clauses: Clauses, width: int | None = None, unclaimed: bool = False) -> str:
-    """Each run: its result, where to look first and the trace that shows it, the other clauses that broke, then
-    counts by chapter. `unclaimed` also lists every clause that is not claimed, with the reason."""
+    """Each run: what was not judged, counts by chapter, every other clause that broke, where to look first and the
+    trace that shows it; then the result in one line, and what to do next. `unclaimed` also lists every clause that
+    is not claimed, with the reason."""
     view = overview([cleaned_record(r) for r in records], clauses)
-    width = width or min(shutil.get_terminal_size((100, 24)).columns, 140)
+    width = width or terminal.width()
     parts = [
         "\n\n".join(filter(None, _column(i, view.chapters, c, clauses, width, unclaimed)))
         for i, c in enumerate(view.columns)
@@ -37,52 +36,56 @@ def _column(
     i: int, chapters: list[Chapter], column: Column, clauses: Clauses, width: int, unclaimed: bool
 ) -> Iterator[str]:
     record, found = column.record, findings(column.record)
-    yield _headline(column)
-    if found:
-        yield _first(found[0], record, clauses, width)
-        yield _others(found, width)
-    yield _chapters(i, column, chapters, width)
     yield _not_passed(record, width, unclaimed)
     yield _shut_out(record, width, unclaimed)
-    costs = [fill(line(cost), width, subsequent_indent="  ") for cost in residency.token(record)]
+    yield from _notes(record, width)
+    yield _chapters(i, column, chapters, width)
+    if found:
+        yield _others(found, width)
+        yield from _first(found[0], clauses, width)
+    yield _headline(column, width)
+    yield "\n".join(_next(found[0], record)) if found else ""
+
+
+def _notes(record: Record, width: int) -> Iterator[str]:
+    """What a decode costs, what grew, and the problems of the run."""
+    costs = [paragraph(line(cost), width, rest="  ") for cost in residency.token(record)]
     yield "\n".join(["a token of a steady decode costs", *costs]) if costs else ""
-    yield fill(f"note: {line(record.grew)}", width, subsequent_indent="  ") if record.grew else ""
-    yield from (fill(f"problem: {line(p)}", width, subsequent_indent="  ") for p in record.problems[:20])
+    yield paragraph(f"note: {line(record.grew)}", width, rest="  ") if record.grew else ""
+    yield from (paragraph(f"problem: {line(p)}", width, rest="  ") for p in record.problems[:20])
 
 
-def _headline(column: Column) -> str:
+def _headline(column: Column, width: int) -> str:
+    """What was judged and whether it conforms; what a quick or an unfinished run left out."""
     because = line(shortened(column.standing.because, 300))
     parts = [f"{line(column.label)}: {column.standing.words}{f' ({because})' if because else ''}"]
     if left_out := column.record.selection.get("left out"):
         parts.append(f"QUICK RUN, which left out: {line(str(left_out))}")
     if column.partial:
         parts.append(f"PARTIAL RUN: {line(column.record.partial_reason) or 'it did not finish'}")
-    return "\n".join(parts)
+    return "\n".join(paragraph(part, width, rest="  ") for part in parts)
 
 
-def _first(finding: Finding, record: Record, clauses: Clauses, width: int) -> str:
-    """The diagnosis; the clause to look at and its rule; the trace that shows it, and how to go on."""
+def _first(finding: Finding, clauses: Clauses, width: int) -> Iterator[str]:
+    """What makes it known; the diagnosis; the clause to look at, its rule, and the trace that shows it."""
     failed, ids = finding.failure, ", ".join(map(line, finding.ids)) or "no clause"
+    if failed is not None:
+        yield _entry(failed)
+        yield "\n".join(_indented(text, width) for text in _diagnosis(failed))
     texts = [inline_markdown.text(line(clauses[i].text)) for i in finding.ids[:1] if i in clauses]
-    head = [
-        f"{finding.title} {ids}: {finding.verdict}, {line(finding.cause)}",
-        *(_indented(t, width) for t in texts),
-    ]
     if failed is None or finding.verdict == "XFAIL":
-        head.append(_indented(line(shortened(finding.message, 600)), width))
-    if failed is None:
-        return "\n".join(head)
-    named = [_indented(text, width) for text in _diagnosis(failed)]
-    parts = [*named, ""] if failed.diagnosis else []
-    parts += [*head, "", failure(failed, width), *([] if failed.diagnosis else ["", *named])]
-    return "\n".join([*parts, "", *_next(finding, record), *_entry(failed)])
+        texts.append(line(shortened(finding.message, 600)))
+    title = f"{finding.title} {ids}: {finding.verdict}, {line(finding.cause)}"
+    yield "\n".join([title, *(_indented(t, width) for t in texts)])
+    yield "" if failed is None else failure(failed, width)
 
 
-def _entry(failed: Failure) -> Iterator[str]:
+def _entry(failed: Failure) -> str:
     """What makes the failure known, once it is reported."""
-    if failed.entry is not UNSET:
-        yield from ("", "to expect it once you have reported it, write into kvconform.toml:")
-        yield from (f"  {line(text)}" for text in failed.entry.splitlines())
+    if failed.entry is UNSET:
+        return ""
+    entry = [f"  {line(text)}" for text in failed.entry.splitlines()]
+    return "\n".join(["to expect it once you have reported it, write into kvconform.toml:", *entry])
 
 
 def _diagnosis(failed: Failure) -> list[str]:
@@ -90,7 +93,7 @@ def _diagnosis(failed: Failure) -> list[str]:
 
 
 def _indented(text: str, width: int) -> str:
-    return fill(text, width, initial_indent="  ", subsequent_indent="  ")
+    return paragraph(text, width, "  ")
 
 
 def _next(finding: Finding, record: Record) -> Iterator[str]:
@@ -120,9 +123,8 @@ def _others(found: Sequence[Finding], width: int) -> str:
     """Every other clause that broke, once, by what went wrong, with the trace that shows it."""
     first, *others = found
     rows = [[line(f.cause), ", ".join(map(line, f.ids)), _shown(f, first)] for f in others]
-    widths = [20, max(16, width // 4), max(24, width - width // 4 - 26)]
-    head = ["also broken", "clauses", "shown by"]
-    return tabulate(rows, head, tablefmt="simple", maxcolwidths=widths) if rows else ""
+    widths = [20, max(16, width // 4), max(20, width - width // 4 - 24)]
+    return terminal.table(["also broken", "clauses", "shown by"], rows, widths)
 
 
 def _shown(finding: Finding, first: Finding) -> str:
@@ -139,18 +141,16 @@ def _chapters(i: int, column: Column, chapters: list[Chapter], width: int) -> st
     counts = {c.name: found for c in chapters if c.name not in left_out and (found := c.counts(i))}
     verdicts = [v for v in VERDICTS if any(v in found for found in counts.values())]
     rows = [[name, sum(found.values()), *(found.get(v, "") for v in verdicts)] for name, found in counts.items()]
-    table = tabulate(rows, ["chapter", "clauses", *verdicts], tablefmt="simple") if rows else ""
+    table = terminal.counts(["chapter", "clauses", *verdicts], rows, width)
     said = f"not claimed: {', '.join(map(line, left_out))} ({in_words(sum(left_out.values()))})" if left_out else ""
-    said = fill(said, width, subsequent_indent="  ")
-    return "\n\n".join(filter(None, (table, said)))
+    return "\n\n".join(filter(None, (table, paragraph(said, width, rest="  "))))
 
 
 def _shut_out(record: Record, width: int, unclaimed: bool) -> str:
     """The checks that the claims left nothing to judge, by what they take; all of them only on request."""
     most = len(record.shut_out) if unclaimed else shut_out.SHOWN
     rows = [[line(shortened(cell, 2000)) for cell in row] for row in shut_out.rows(record, most)]
-    widths = [max(24, width // 3), max(24, width - width // 3 - 4)]
-    return tabulate(rows, shut_out.HEAD, tablefmt="simple", maxcolwidths=widths) if rows else ""
+    return terminal.table(shut_out.HEAD, rows, [max(24, width // 3), max(24, width - width // 3 - 2)])
 
 
 def _not_passed(record: Record, width: int, unclaimed: bool) -> str:
@@ -160,5 +160,6 @@ def _not_passed(record: Record, width: int, unclaimed: bool) -> str:
         for g in groups(record)
         if unclaimed or g.verdict != "NOT_CLAIMED"
     ]
-    widths = [None, max(16, width // 4), max(24, width - width // 4 - 18)]
-    return tabulate(rows, ["verdict", "clauses", "reason"], tablefmt="simple", maxcolwidths=widths) if rows else ""
+    longest = max((len(row[0]) for row in rows), default=0)
+    widths = [longest, max(16, width // 4), max(20, width - width // 4 - longest - 4)]
+    return terminal.table(["verdict", "clauses", "reason"], rows, widths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import webbrowser
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from kvconform.commands import broken_ring, demo, run
 from kvreports import json_file
+from kvreports.run import text as run_text
+from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 from support.running import command_line
 from support.running.command_line import kvconform
@@ -36,10 +39,22 @@ def test_it_names_the_clause_and_the_bug_and_draws_the_shortest_trace(shown: tup
     record = json_file.load(folder / "record.json", Record)
     assert "Diagnosis: your cache behaves like one with a stale cursor." in out
     assert "Look first at RING-7: FAIL, wrong row" in out
-    assert len(out.partition("kvconform explain")[0].splitlines()) < 35
     assert record.failures[0].words == "ring kv_heads=1 window=2: append 2; rewind 1; append 1"
     assert sum(coverage.operations for coverage in record.coverage.values()) < MOST_OPERATIONS
     assert "What is wrong" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_the_last_screen_of_a_terminal_holds_the_answer(columns: int, shown: tuple[Path, str]) -> None:
+    """24 lines, of which the command line writes the last four: the report's place, and what to do next."""
+    printed = run_text.render([json_file.load(shown[0] / "record.json", Record)], index(), columns).splitlines()
+    assert max(len(line) for line in printed if not line.startswith("kvconform ")) <= columns
+    screen = [line[i : i + columns] for line in printed for i in range(0, len(line) or 1, columns)][-20:]
+    answers = ("broken-ring: Does not conform (", "QUICK RUN, which left out: ", "kvconform explain RING-7")
+    at = [next(i for i, line in enumerate(screen) if line.startswith(words)) for words in answers]
+    assert at == sorted(at) and any(line.startswith("!  3  append 1") for line in screen[: at[0]])
+    assert sum(line.startswith("QUICK RUN") for line in printed) == 1
+    assert not [line for line in printed if re.search(r"\b[A-Z]{3,}-$", line)]
 
 
 def test_the_picture_of_the_readme_is_of_this_failure(shown: tuple[Path, str]) -> None:
@@ -54,7 +69,7 @@ def test_the_readme_quotes_what_the_demo_prints(shown: tuple[Path, str]) -> None
     parts = [" ".join(part.split()) for part in block.split("    ...\n") if part.strip()]
     printed = " ".join(shown[1].replace("-\n  ", "-").split())
     at = [printed.find(part.replace("stale- cursor", "stale-cursor")) for part in parts]
-    assert len(parts) == 3 and -1 < at[0] < at[1] < at[2], (parts, shown[1])
+    assert len(parts) == 4 and -1 < at[0] < at[1] < at[2] < at[3], (parts, shown[1])
 
 
 def test_without_its_bug_the_ring_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

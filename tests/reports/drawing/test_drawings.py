@@ -6,6 +6,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from msgspec import convert, to_builtins
 
 from kvreports.drawing.frames import CELLS, QUERIES, STEPS, frames
@@ -142,6 +143,26 @@ def test_text_and_svg_tell_the_same() -> None:
     assert re.search(r"slots +found +a +b +\[c†\] +\[\?\] +\[NaN\]", drawn)
     assert re.search(r"slots +expected +a +b +\[e\]", drawn)
     assert "† dead: rolled back" in drawn
+
+
+@pytest.mark.parametrize(
+    ("do", "offset", "result", "death"),
+    [
+        ("append 1", 2, "refused BOUNDED-3", "refused"),
+        ("rewind 1", 1, "ok", "rolled back"),
+        ("free", 0, "ok", "freed"),
+        ("snapshot S", 2, "ok", "not held"),
+    ],
+)
+def test_the_legend_says_how_rows_died(do: str, offset: int, result: str, death: str) -> None:
+    """The last append shows a row that no cache holds by then."""
+    held = ["a", "b"][:offset]
+    steps = [
+        step("append 2", "GROW-2", at(2, "a b", sees="a/a b")),
+        step(do, "GROW-2", at(offset, " ".join(held), result=result)),
+        step("append 0", "GROW-2", at(offset, " ".join(held)), at(offset, " ".join([*held, "c"])), "slots"),
+    ]
+    assert "c†" in draw(steps) and draw(steps).endswith(f"[x] differs   x† dead: {death}")
 
 
 def test_svg_is_well_formed_and_says_with_shapes_what_differs() -> None:
