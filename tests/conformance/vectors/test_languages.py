@@ -84,6 +84,7 @@ BUGS = {
         "rewind is not checked": ("appended) return false", "appended) return", "done, expected to be refused"),
         "no rows count": ("+= rows.length;", "+= rows.length || 1;", "offset 1, expected 0"),
         "an error": ("this.fresh = rows.length", "rows.size()", "step 1: threw TypeError"),
+        "another name": ("  append(rows) {", "  appends(rows) {", "step 1: threw TypeError"),
     },
     "src/lib.rs": {
         "cursor stays behind": ('cfg!(not(feature = "bug"))', "false", CURSOR),
