@@ -73,7 +73,15 @@ def test_a_run_says_at_once_what_it_does_and_prints_json_alone(tmp_path: Path) -
         and seen["command"][-1] == "support.fakes.endings:PrintsALot"
     )
     left = {str(p.relative_to(folder)) for p in folder.rglob("*")}
-    assert {"record.json", "report.html", "report.md", "journal.jsonl", "junit.xml", "badge.svg"} == left
+    assert {
+        "record.json",
+        "report.html",
+        "report.md",
+        "journal.jsonl",
+        "junit.xml",
+        "record.sarif",
+        "badge.svg",
+    } == left
     for form in ("table", "json", "markdown"):
         again = kvconform("report", folder / "record.json", "--format", form)
         assert again.returncode == 0 and "PASS" in again.stdout and again.stderr == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import webbrowser
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kvconform.commands import broken_ring, demo, run
+from kvconform.runner.record import sarif
 from kvreports import json_file
 from kvreports.run import text as run_text
 from kvspec.reading.clauses import index
@@ -55,6 +57,12 @@ def test_the_last_screen_of_a_terminal_holds_the_answer(columns: int, shown: tup
     assert at == sorted(at) and any(line.startswith("!  3  append 1") for line in screen[: at[0]])
     assert sum(line.startswith("QUICK RUN") for line in printed) == 1
     assert not [line for line in printed if re.search(r"\b[A-Z]{3,}-$", line)]
+
+
+def test_its_sarif_names_files_of_the_report(shown: tuple[Path, str]) -> None:
+    (run,) = json.loads((shown[0] / sarif.NAME).read_text(encoding="utf-8"))["runs"]
+    places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    assert places and all((shown[0] / place["artifactLocation"]["uri"]).is_file() for place in places)
 
 
 def test_the_picture_of_the_readme_is_of_this_failure(shown: tuple[Path, str]) -> None:

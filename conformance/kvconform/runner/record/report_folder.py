@@ -1,4 +1,4 @@
-"""The folder of a report: the record and its renderings, JUnit XML, a badge, and a trace for each failure."""
+"""The folder of a report: the record, its renderings, JUnit XML, SARIF, a badge, and a trace for each failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from kvconform.runner.record import junit, output
+from kvconform.runner.record import junit, output, sarif
 from kvconform.runner.verdict.result import CheckResult
 from kvreports import json_file
 from kvreports.board.badge import badge
@@ -27,6 +27,7 @@ def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
     old = _files(_earlier(folder))
     page = output.write(record, folder)
     output.leave(folder / "junit.xml", junit.dumps(results, record))
+    output.leave(folder / sarif.NAME, sarif.dumps(record))
     output.leave(folder / "badge.svg", badge(Engine(record, "", [])))
     new = _files(record)
     for file in failures.glob("*.json"):
