@@ -172,6 +172,15 @@ def test_what_an_engine_does_not_have_is_not_judged(judge: Judge, name: str) -> 
     assert status == 0 and 20 < int(judged) < int(every) and wrong == "0"
 
 
+@pytest.mark.parametrize("name", rows([("npm",)]))
+def test_each_cache_that_was_opened_is_closed(judge: Judge, name: str) -> None:
+    says = 'console.log("opened");', '  close() { console.log("closed"); }'
+    status, said = judge(
+        name, "    this.window = window;\n  }", f"    this.window = window;{says[0]}\n  }}\n{says[1]}"
+    )
+    assert status == 0 and said.count("closed") == said.count("opened") > 200
+
+
 def test_a_package_says_its_version_its_licence_and_what_it_has() -> None:
     npm, crate = packages.npm(), packages.crate()
     package, cargo = json.loads(npm["package.json"]), tomllib.loads(crate["Cargo.toml"])["package"]
