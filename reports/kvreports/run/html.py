@@ -27,7 +27,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         SCRIPTS,
         view=view,
         columns=view.columns,
-        chapters=view.chapters,
+        chapters=sorted(view.chapters, key=lambda chapter: not chapter.claimed),
         links={c.number: failures.anchors(c) for c in view.columns},
         md=lambda text: inline_markdown.html(shortened(text, 4000), view.anchors),
         clause_link=lambda id_: Html(inline_markdown.clause_link(id_, view.anchors)),

@@ -59,9 +59,12 @@ def _quick(column: Column) -> str:
 
 
 def _matrix(view: Overview, spec: str) -> str:
-    shown = [row for chapter in view.chapters for row in chapter.rows]
+    """The clauses that an adapter claims, then a line for each chapter with others."""
+    shown = [row for chapter in view.chapters for row in chapter.rows if row.claimed]
     rows = [[cited([r.id], spec), _rule(r), r.clause.level, *_cells(r)] for r in shown]
-    return table(["clause", "rule", "level", *(literal(c.label, 60) for c in view.columns)], rows)
+    head = ["clause", "rule", "level", *(literal(c.label, 60) for c in view.columns)]
+    rest = [f"- {literal(c.name)}: {in_words(c.unclaimed)} not claimed" for c in view.chapters if c.unclaimed]
+    return "\n\n".join(filter(None, [table(head, rows) if rows else "", "\n".join(rest)]))
 
 
 def _rule(row: Row) -> str:

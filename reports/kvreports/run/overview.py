@@ -61,6 +61,11 @@ class Row:
         return list(dict.fromkeys(c.verdict for c in self.cells if c))
 
     @property
+    def claimed(self) -> bool:
+        """Whether an adapter claims it."""
+        return self.verdicts != ["NOT_CLAIMED"]
+
+    @property
     def agreed(self) -> bool:
         """Whether several runs have one verdict on it, given at one level."""
         return (
@@ -81,6 +86,16 @@ class Chapter:
     def prefix(self) -> str:
         """The beginning of its ids."""
         return self.rows[0].id.rpartition("-")[0]
+
+    @property
+    def unclaimed(self) -> int:
+        """How many of its clauses no adapter claims."""
+        return sum(not row.claimed for row in self.rows)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether an adapter claims any of its clauses."""
+        return self.unclaimed < len(self.rows)
 
     def counts(self, column: int) -> dict[str, int]:
         """Clauses by verdict in one column (counted from 0)."""

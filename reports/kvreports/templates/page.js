@@ -25,6 +25,11 @@
     return verdict && (!w.chapter || r.chapter === w.chapter) && (!w.level || r.level === w.level) &&
       w.text.split(/\s+/).every(function (word) { return r.text.indexOf(word) >= 0; });
   }
+  /* Where nothing is asked for, clauses that nobody claims are folded, but the one that the address names: the line
+     of their chapter counts them. */
+  function folded(r, w) {
+    return r.verdicts.join() === "NOT_CLAIMED" && location.hash !== "#" + r.row.id && Object.keys(w).every(function (name) { return !w[name]; });
+  }
   /* The filters are in the address, behind #?, so that a link carries them; #RING-4 leads to a clause. */
   function remember(w) {
     var set = Object.keys(w).filter(function (name) { return w[name]; });
@@ -39,17 +44,20 @@
     filter();
   }
   function filter() {
-    var w = wanted(), shown = 0;
+    var w = wanted(), shown = 0, left = 0, chapters = {};
     remember(w);
     rows.forEach(function (r) {
-      r.row.hidden = !holds(r, w);
+      var fits = holds(r, w), fold = folded(r, w);
+      r.row.hidden = !fits || fold;
       shown += r.row.hidden ? 0 : 1;
+      left += fold ? 1 : 0;
+      if (fits) { chapters[r.chapter] = true; }
     });
     all(".matrix tbody").forEach(function (body) {
-      body.hidden = !all("tr[id]", body).some(function (row) { return !row.hidden; });
+      body.hidden = !chapters[body.dataset.chapter];
     });
-    byId("count").textContent = shown + " of " + rows.length + " clauses";
-    byId("nothing").hidden = shown > 0 || !rows.length;
+    byId("count").textContent = shown + " of " + rows.length + " clauses" + (left ? ", " + left + " not claimed are folded" : "");
+    byId("nothing").hidden = shown + left > 0 || !rows.length;
   }
   form.hidden = !rows.length;
   form.addEventListener("input", filter);
@@ -62,7 +70,7 @@
     if (location.hash.indexOf("#?") === 0) { recall(); byId("clauses").scrollIntoView(); return; }
     var target = byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) { return; }
-    if (target.hidden) { form.reset(); rows.forEach(function (r) { r.row.hidden = false; }); filter(); }
+    if (target.hidden) { form.reset(); filter(); }
     all("details", target).slice(0, target.tagName === "TR" ? 1 : 0).forEach(function (d) { d.open = true; });
     target.scrollIntoView();
   }

@@ -108,6 +108,30 @@ def test_the_address_of_a_clause_shows_and_opens_it_whatever_the_filters_hide() 
     assert shown("page.js", hash="#nothing-here")["rows"] == ids()
 
 
+def unclaimed(*chapters: str) -> list[dict[str, str]]:
+    """The rows, with these chapters claimed by nobody."""
+    return [{**r, "verdicts": "NOT_CLAIMED"} if r["chapter"] in chapters else r for r in ROWS]
+
+
+def test_what_nobody_claims_is_folded_until_it_is_asked_for() -> None:
+    rows, mask = unclaimed("mask", "snapshot"), ids(chapter="mask")
+    rest = [r["id"] for r in rows if r["verdicts"] != "NOT_CLAIMED"]
+    page = shown("page.js", rows=rows)
+    assert mask and page["rows"] == rest and len(page["chapters"]) == 4 and not page["nothing"]
+    left = len(ROWS) - len(rest)
+    assert page["count"] == f"{len(rest)} of {len(ROWS)} clauses, {left} not claimed are folded"
+    assert shown("page.js", rows=rows, hash="#?chapter=mask")["rows"] == mask
+    assert set(shown("page.js", rows=rows, hash="#?verdict=NOT_CLAIMED")["rows"]) > {*mask}
+    assert shown("page.js", rows=rows, hash=f"#?text={mask[0]}")["rows"] == [mask[0]]
+    named = shown("page.js", rows=rows, then=f"#{mask[0]}")
+    assert {*named["rows"]} == {*rest, mask[0]} and named["open"] == [mask[0]]
+
+
+def test_a_chapter_is_hidden_where_nothing_of_it_fits_and_shown_where_all_of_it_is_folded() -> None:
+    assert "mask" not in shown("page.js", rows=unclaimed("mask"), hash="#?verdict=PASS")["chapters"]
+    assert not shown("page.js", rows=unclaimed(*{r["chapter"] for r in ROWS}))["nothing"]
+
+
 def test_the_search_of_the_site_goes_by_the_address() -> None:
     pages = [
         ["Words", "words/", "the window of a ring, RING-3"],

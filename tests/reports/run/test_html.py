@@ -112,7 +112,7 @@ KEYS = keys(to_builtins(failing())) - {"example growing", "cover ring", "explore
 def test_ids_are_unique_and_links_lead_somewhere() -> None:
     ids = PAGE.having("id")
     assert len(ids) == len(set(ids))
-    inner = [h[1:] for h in PAGE.having("href") if h.startswith("#")]
+    inner = [h[1:] for h in PAGE.having("href") if h.startswith("#") and not h.startswith("#?")]
     assert len(inner) > 60
     assert set(inner) <= set(ids)
 
@@ -167,6 +167,29 @@ def test_chapters_stand_in_the_order_of_the_spec() -> None:
         "mask",
         "snapshot",
     ]
+
+
+def test_what_is_claimed_comes_first_and_the_line_of_a_chapter_counts_the_rest() -> None:
+    clauses = [clause(id_, "NOT_CLAIMED" if id_[:4] == "GROW" or id_ == "RING-4" else "PASS") for id_ in TEXTS]
+    made = run_html.render([record("a", clauses)], TEXTS)
+    page = Page(made)
+    chapters = [a["data-chapter"] for a in page.named("tbody") if a.get("data-chapter")]
+    assert chapters == ["ring", "mask", "snapshot", "growing"]
+    lines = [re.sub("<[^>]+>", " ", row).split() for row in re.findall(r'class="chapter">(.*?)</tr>', made, re.S)]
+    assert lines[0] == ["RING", "ring", "1", "not", "claimed", "3", "of", "3"]
+    assert lines[-1] == ["GROW", "growing", "4", "not", "claimed", "not", "claimed"]
+    assert [h for h in page.having("href") if h.startswith("#?")] == ["#?chapter=ring", "#?chapter=growing"]
+
+
+def test_many_ids_are_folded_and_none_is_left_out() -> None:
+    failed = failure("FAIL", "RING-4", ring_steps(), "m", implicated=list(TEXTS))
+    made = run_html.render(
+        [record("a", [clause("RING-4", "FAIL", "x"), *map(clause, {*TEXTS} - {"RING-4"})], [failed])], TEXTS
+    )
+    told = made[made.index("Earlier steps exercised") :].partition("</div>")[0]
+    shown, _, folded = told.partition('<details class="folded">')
+    assert f"and {len(TEXTS) - 4} more" in folded
+    assert [len(re.findall('href="#', part)) for part in (shown, folded)] == [4, len(TEXTS) - 4]
 
 
 def test_clauses_stand_in_the_order_of_their_numbers() -> None:

@@ -196,6 +196,15 @@ def test_markdown_tells_summary_matrix_and_failures() -> None:
     assert f"```text\n{draw(dead_steps())}\n```" in MARKDOWN
 
 
+def test_markdown_has_a_row_for_what_is_claimed_and_a_line_for_the_rest_of_a_chapter() -> None:
+    said = [clause(i, "NOT_CLAIMED" if i in ("RING-4", "RING-9") or i[:4] == "SNAP" else "PASS") for i in TEXTS]
+    clauses = markdown.render([record("a", said)], TEXTS).partition("## Clauses")[2]
+    assert {i for i in TEXTS if f"| {i} " in clauses} == {c["id"] for c in said if c["verdict"] == "PASS"}
+    assert clauses.endswith("\n\n- ring: 2 clauses not claimed\n- snapshot: 2 clauses not claimed\n")
+    other = markdown.render([record("a", said), passing()], TEXTS).partition("## Clauses")[2]
+    assert "| RING-4 " in other and "not claimed" not in other
+
+
 def test_ids_in_markdown_are_links_where_the_chapters_are_known() -> None:
     linked = markdown.render(SAMPLES, TEXTS, "../chapters")
     assert "| [RING-4](../chapters/ring.md#RING-4) " in linked
