@@ -13,7 +13,7 @@ from pathlib import Path
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
-from kvconform.commands import next_command
+from kvconform.commands import next_command, watch
 from kvconform.commands.unused_options import refuse_of_engines
 from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
@@ -52,6 +52,14 @@ def main(options: Namespace) -> int:
         return serving.main(options)
     refuse_of_engines(options)
     memory.collect_seldom()
+    if options.watch:
+        options.quick = options.quick is not False
+        return watch.main(options, _main)
+    return _main(options)
+
+
+def _main(options: Namespace) -> int:
+    """Judge an adapter once, print the result and write the report. Raises BadInput, CannotRun."""
     run, record = judged(options)
     unwritten = _deliver(record, options, writing(run, record, options))
     return 130 if run.interrupted else unwritten or record.exit_status
@@ -107,7 +115,7 @@ def settings_of(options: Namespace) -> Settings:
         deadline=options.deadline,
         memory_limit=options.memory << 20,
         cover_traces=QUICK_COVERS if options.quick else SAMPLE if options.clause else 0,
-        quick=options.quick,
+        quick=bool(options.quick),
         known=known.read(options.known),
         max_failures=options.maxfail or 0,
         minutes=options.minutes or 0.0,

@@ -34,8 +34,13 @@ def run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action=BooleanOptionalAction,
-        default=False,
         help="worked examples, and a small share of the covers and random traces: seconds instead of minutes",
+    )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="judge again, quickly, whenever a source file of the adapter changes; --no-quick judges everything; "
+        "Ctrl-C ends",
     )
     parser.add_argument(
         "--traces", type=count, help="random traces for each exploration (24; with --clause 20, with --quick 2)"
