@@ -107,7 +107,7 @@ def _change(before: Seen, look: Callable[[], Seen], quiet: bool) -> tuple[Seen, 
     """Wait until files differ from what they were before the run, and have stopped changing: an editor writes
     several, one after the other. Gives them as they are now, and which changed."""
     if not quiet:
-        tell(f"watching {len(before)} files; Ctrl-C ends")
+        tell(f"watching {len(before):,} file{'s' * (len(before) != 1)}; Ctrl-C ends")
     last, now = before, look()
     while now == before or now != last:
         time.sleep(POLL)
