@@ -43,8 +43,7 @@ HEAD = """\
 
 Each [script](README.md) prints the version of its engine, what was expected, and what was seen.
 `python -m tools.shown`, in `tests`, runs those whose engine is installed and writes this page and the code in the
-[drafts](drafts). Two scripts ask a server, which is started by hand. What is told here of `llama_server_checkpoint`
-is what its longer form saw; no such server was at hand when it was shortened.
+[drafts](drafts). Two scripts ask a server, which is started by hand.
 """
 
 
