@@ -26,11 +26,19 @@ HOW_MANY = frozenset(("COPY-7",))
 ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
 """Observables that are rows, or show them."""
 
+SEEN = frozenset(("sees", "history", "mask"))
+"""Observables that decide together which rows a query sees."""
+
 MEMORY = frozenset(("capacity", "held", "plan", "fit", "bytes"))
 """Observables that are sizes of memory: where rows are wrong, these follow."""
 
-NEVER_AT_FAULT = {"past": ("MASK-2",), "future": ("MASK-4", "MASK-8")}
-"""Clauses on masks that no row of the past, or of the future, breaks when it is seen besides."""
+NEVER_AT_FAULT = {
+    "past": ("MASK-2", "LAYER-8"),
+    "future": ("MASK-4", "MASK-8", "LAYER-8"),
+    "kept": ("LAYER-8",),
+}
+"""Clauses on what is seen that no row of the past, or of the future, breaks when it is seen besides; nor a row that
+is missing and is kept by the append."""
 
 Steps = Sequence[tuple[Step, Step]]
 Out = Callable[[str], bool]
@@ -94,15 +102,23 @@ def _of_memory(steps: Steps, differences: Sequence[Difference], book: SerialBook
 
 
 def _of_masks(steps: Steps, differences: Sequence[Difference], book: SerialBook) -> Out:
-    """What is seen too much of the past is the fault of a window, and of the future that of causal."""
+    """What is seen too much of the past is the fault of a window, and of the future that of causal; what is missing
+    and was not to be dropped is no fault of what appends drop."""
     found = {d.name for d in differences} & {*NEVER_AT_FAULT}
     return lambda clause: len(found) == 1 and clause in NEVER_AT_FAULT[next(iter(found))]
+
+
+def _of_parts(steps: Steps, differences: Sequence[Difference], book: SerialBook) -> Out:
+    """What differs in some layers is no fault of the views of others."""
+    spared = [d.spares for d in differences if d.field in SEEN]
+    return lambda clause: bool(spared) and all(clause in each for each in spared)
 
 
 CONDITIONS: tuple[tuple[frozenset[str] | None, Callable[[Steps, Sequence[Difference], SerialBook], Out]], ...] = (
     (BITS, _of_bits),
     (OTHERS, _of_others),
     (None, _of_memory),
+    (None, _of_parts),
     (frozenset(c for each in NEVER_AT_FAULT.values() for c in each), _of_masks),
 )
 """What leaves clauses out, and the clauses that it is about; None for any."""

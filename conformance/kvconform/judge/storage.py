@@ -31,6 +31,8 @@ class Difference:
     """The clause that is broken, where only one can be."""
     name: str = ""
     """The value or array that differs, where it has a name of its own: `state.1.k` is that of a second sequence."""
+    spares: frozenset[str] = frozenset()
+    """Clauses on other parts than the one that differs: those of other layers."""
 
     @property
     def message(self) -> str:

@@ -22,9 +22,6 @@ from kvspec.trace import Trace
 SIZES = (*Lengths._fields, "lengths", "sequences", "bytes", "held", "plan", "fit")
 """Observables that are sizes."""
 
-SIGHT = frozenset(("sees", "history", "mask"))
-"""Observables that decide together which rows a query sees."""
-
 VERDICT_OF: dict[str, VerdictName] = {"crash": "CRASH", "hang": "HANG", "oom": "OOM", "protocol": "PROTOCOL"}
 
 
@@ -99,7 +96,7 @@ class TrialResult:
         if fields == {"failed"} and (taken := self._taken_in_a_run()):
             return (taken,)
         fields |= {"history"} if "sees" in fields else set()  # wrong rows, or a wrong mask
-        wider = SIGHT if fields & SIGHT else set()
+        wider = conditions.SEEN if fields & conditions.SEEN else set()
         governing = _governing(cites, fields) or _governing(cites, wider) or self._about(fields)
         return governing or self._of_operation(cites, fields) or cites
 

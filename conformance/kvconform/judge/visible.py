@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,8 @@ class Judge:
             for head, queries in enumerate(heads):
                 named = [None if q is None else _named(q, self._book, sequence) for q in queries]
                 stand = _Stand(names[sequence], set(self._book.named(list(live), sequence)), windowed, handed)
-                yield from _through(named, stand, got.arrays.get("mask"), (sequence, head))
+                found = _through(named, stand, got.arrays.get("mask"), (sequence, head))
+                yield from (_of_part(difference, want.parts, sequence) for difference in found)
 
 
 def shown(name: str, value: Any, expected: Any) -> Any:
@@ -311,14 +313,22 @@ def _through(
             wanted, shown = ([s for s, _ in side] for side in (want, found))
             fault = stand.at_fault(wanted, shown, len(queries) > 1)
             text = text if at == (0, 0) else f"sequence {at[0]}, head {at[1]}: {text}"
-            yield Difference(fault, text, name=_past_or_future(wanted, shown))
+            yield Difference(fault, text, name=_which(wanted, shown, queries[-1] or []))
             return
 
 
-def _past_or_future(wanted: list[int], found: list[int]) -> str:
-    """Whether only rows newer than all that are wanted are seen besides, or only older ones; empty for others."""
+def _of_part(difference: Difference, parts: tuple[str, ...], part: int) -> Difference:
+    """A difference of one of several parts spares the clauses on the others."""
+    return replace(difference, spares=frozenset(parts) - {parts[part]}) if parts else difference
+
+
+def _which(wanted: list[int], found: list[int], last: list[tuple[int, float]]) -> str:
+    """Which rows differ: `kept` if all that are missing are seen by the `last` query too, so that no append drops
+    them; `future` or `past` if only rows newer or older than all that are wanted are seen besides; else empty."""
     more, missing = Counter(found) - Counter(wanted), Counter(wanted) - Counter(found)
-    if missing or not more or not wanted:
+    if missing:
+        return "kept" if set(missing) <= {serial for serial, _ in last} else ""
+    if not more or not wanted:
         return ""
     return "future" if min(more) > max(wanted) else "past" if max(more) < min(wanted) else ""
 

@@ -23,6 +23,8 @@ class Expected(Step):
     sees: list[list[list[Scores | None]]] | None = None
     """`[sequence][head][query]` through the mask of this step; None where there is none to look through, and for
     a query that is padding."""
+    parts: tuple[str, ...] = ()
+    """For each part of `sees` that has a rule of its own, such as a layer, the clause on what it shows."""
     rows: dict[str, list[int]] = field(default_factory=dict)
     """The serials that arrays must spell, in order, by the arrays' names without `.k` and `.v`: view, state.0."""
     between: dict[str, tuple[int, int]] = field(default_factory=dict)

@@ -147,6 +147,8 @@ class ListModelSession(CitingSession):
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             step.least = cache.least()
             step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
+        if isinstance(cache, LayersModel):
+            step.parts = cache.shown_by
         if op["op"] in ("ask", "rewind") and isinstance(cache, CacheModel | LayersModel) and cache.either(op["to"]):
             step.either = True
             step.values.pop("can", None)

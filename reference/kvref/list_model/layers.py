@@ -91,6 +91,8 @@ class LayersModel:
                 raise refusals_layers.share("LAYER-2", layer, owner)
         self.own, self.config, self.claim = own, config, claim
         self.views: list[View] = [VIEWS[words[layer][0]](*map(int, words[layer][1:])) for layer in own]
+        clauses = [self.views[own.index(owner)].clause for owner in self.reads]
+        self.shown_by = tuple(c if i in own else "LAYER-9" for i, c in enumerate(clauses))
         self.follows, self.took = claim.dialect("spare") == "any", False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         self._clear()

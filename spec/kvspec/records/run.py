@@ -34,14 +34,14 @@ Cause = Literal[
     "wrong row",
     "alias",
     "wrong length",
-    "wrong answer",
     "changed though refused",
     "refused though owed",
     "taken though refused",
+    "wrong answer",
     "claimed, not there",
 ]
 """What went wrong in a failure, the worst first: a query sees what it must not, or misses what it must; ... A
-wrong answer is one of `can_rewind`."""
+wrong answer is one of `can_rewind`: where rewinds are wrong too, it follows from them."""
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
