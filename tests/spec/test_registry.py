@@ -35,6 +35,7 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",
     "conformance/kvworkshop/prove/configurations.py",
+    "conformance/kvconform/vectors/languages/told.py",
     "conformance/kvconform/vectors/strict_hash.py",
     "reference/kvref/list_model/caches.py",
 }

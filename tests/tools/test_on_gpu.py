@@ -181,7 +181,7 @@ def test_a_process_is_interrupted_first_and_killed_where_that_does_not_help(
     started: Callable[..., tuple[Ended, str]],
 ) -> None:
     writes = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('written'); raise SystemExit(130)"
-    assert started(writes, 0.5) == ((130, True), "written\n")
+    assert started(writes, 4) == ((130, True), "written\n")
     stubborn = "import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(60)"
     assert started(stubborn, 0.5, grace=0.2) == ((-9, True), "")
 

@@ -53,7 +53,7 @@ def test_the_replay_of_the_issue_fails_at_level_visible() -> None:
     assert seen.failed and seen.differences[0].field == "state", seen.differences
 
 
-@pytest.mark.parametrize("chapter", one_in(5, explorations()))
+@pytest.mark.parametrize("chapter", one_in(9, explorations()))
 def test_the_reference_holds_on_equal_rows_at_both_levels(chapter: str) -> None:
     for trace in drawn(chapter, 12):
         for level in LEVELS:
@@ -136,7 +136,7 @@ def test_rows_are_alike_in_the_parts_that_the_fill_names(fill: str) -> None:
     assert same == parts[fill]
 
 
-@pytest.mark.parametrize("chapter", one_in(5, explorations()))
+@pytest.mark.parametrize("chapter", one_in(9, explorations()))
 def test_every_sort_of_equal_rows_is_drawn_in_every_chapter(chapter: str) -> None:
     fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
     assert set(ALIKE) <= fills, set(ALIKE) - fills

@@ -38,7 +38,7 @@ HONEST = {
 """No lies; and the clauses of their level that do not bind them, as they declare."""
 
 
-@pytest.mark.parametrize("name", one_in(5, HONEST))
+@pytest.mark.parametrize("name", one_in(9, HONEST))
 def test_who_is_honest_conforms_however_different(name: str) -> None:
     seen = judging.judged(name)
     assert (seen.exit_status, seen.problems, seen.failures) == (0, [], [])
@@ -101,7 +101,7 @@ LIES: dict[str, tuple[str, str, int, str]] = {
 """The clause that must be blamed, what differs, the operations of the shortest trace, and words of the message."""
 
 
-@pytest.mark.parametrize(("name", "wanted"), one_in(5, LIES.items()), ids=LIES)
+@pytest.mark.parametrize(("name", "wanted"), one_in(8, LIES.items()), ids=LIES)
 def test_a_lie_fails_its_clause_on_a_short_trace(name: str, wanted: tuple[str, str, int, str]) -> None:
     seen = judging.judged(name)
     blamed, field, length, words = wanted
@@ -116,7 +116,7 @@ def _shortest(seen: Record, blamed: str) -> Failure:
     return min((f for f in seen.failures if blamed in f.clauses), key=lambda f: len(f.steps))
 
 
-@pytest.mark.parametrize("name", one_in(6, LIES))
+@pytest.mark.parametrize("name", one_in(9, LIES))
 def test_a_failure_is_kept_with_its_trace_and_its_steps(name: str) -> None:
     for failed in judging.judged(name).failures:
         assert len(failed.steps) <= len(failed.trace["ops"]) or not failed.clauses

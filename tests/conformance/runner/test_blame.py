@@ -26,12 +26,12 @@ def judged(bug: str) -> blame.Blame:
     return blame.judged(next(b for b in blame.fresh() if b.id == bug), diagnosed=False)
 
 
-@pytest.mark.parametrize("bug", one_in(9, FRESH))
+@pytest.mark.parametrize("bug", one_in(14, FRESH))
 def test_a_bug_fails_a_clause_that_a_reader_would_name(bug: str) -> None:
     assert judged(bug).seen, (judged(bug).failed, judged(bug).bug.clauses)
 
 
-@pytest.mark.parametrize("bug", one_in(9, FRESH))
+@pytest.mark.parametrize("bug", one_in(14, FRESH))
 def test_a_clause_fails_only_where_it_differed_or_explains_what_failed(bug: str) -> None:
     """An example that ended in another's failure says nothing of its own clause, unless all traces together explain
     the failures better by that clause than by those in whose failure it ended."""

@@ -51,7 +51,7 @@ def test_a_known_deviation_is_a_model_and_explains_whatever_it_does() -> None:
     assert clause(seen, "RING-1").reason.startswith(f"known: {WIDE.reason}. query ")
 
 
-@pytest.mark.parametrize("name", one_in(4, [engine.__name__ for engine in second_bugs.SECOND]))
+@pytest.mark.parametrize("name", one_in(8, [engine.__name__ for engine in second_bugs.SECOND]))
 def test_a_second_bug_behind_the_known_one_is_found(name: str) -> None:
     seen = behind(name)
     assert seen.exit_status == 1 and any(not f.expected for f in seen.failures)

@@ -37,7 +37,7 @@ def judged(probe: Probe, folder: Path, plant: Plant | None, requests: int = 500)
     return run
 
 
-@pytest.mark.parametrize("plant", one_in(4, FAULTS), ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", one_in(8, FAULTS), ids=lambda plant: plant.__name__)
 def test_a_planted_fault_is_found_made_short_and_named(probe: Probe, folder: Path, plant: Plant) -> None:
     run = judged(probe, folder, plant)
     assert run.failures and run.asked < 500
