@@ -95,6 +95,7 @@ def test_a_fault_that_begins_at_thousands_of_rows_is_found(faulty: Any, name: st
     assert failing(faulty, FAULTS[name])
 
 
+@pytest.mark.slow  # the control of the faults above, which takes half a minute
 @pytest.mark.parametrize("faulty", [""], indirect=True)
 def test_the_sound_kernel_passes_the_same_traces(faulty: Any) -> None:
     for fault in {f.size: f for f in FAULTS.values()}.values():

@@ -35,6 +35,10 @@ class Processes:
 
     def __call__(self, words: Sequence[str], seconds: float) -> Ended:
         """Run it for so many seconds at most. A KeyboardInterrupt ends it too."""
+        if (
+            signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        ):  # as behind nohup: it would not feel an interrupt either
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
             cwd=self.folder,
