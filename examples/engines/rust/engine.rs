@@ -150,7 +150,7 @@ impl Cache {
 }
 
 fn slip(name: &str) -> bool {
-    std::env::var("KV_SLIP").map_or(false, |planted| planted == name) // as compilers before 1.70 know it
+    std::env::var("KV_SLIP").is_ok_and(|planted| planted == name)
 }
 
 // ---- an operation, and what can be seen after it ------------------------------------------------------------
