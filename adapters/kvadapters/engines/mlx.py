@@ -129,7 +129,7 @@ VIEWS: dict[str, Callable[..., Any]] = {
 
 
 def listed(config: Config) -> list[Any]:
-    """Make the list of caches of a model's layers. Layers that share rows are no matter of the list."""
+    """Make the list of caches of a model's layers. A layer that shares rows has none in it."""
     return [_stepping(VIEWS[name](*sizes), config) for name, sizes in views(config, *VIEWS)]
 
 

@@ -181,7 +181,7 @@ def recording(config: Any) -> Any:
 
 
 def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
-    """Make the adapter of a class of caches of several layers. Layers that share are no matter of the cache."""
+    """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
     return torch_adapter(
         f"transformers-{name}",
         "transformers",

@@ -101,22 +101,24 @@ class StepLog:
         return {name: (each, each.num_tokens) for name, each in found if each is not None}
 
     def updated(self, output: Any, computed: Any, texts: dict[str, tuple[Any, int]]) -> None:
-        """Tell which tokens a step chose; it is no longer held back. Those of a request that is gone are what the
-        device computed."""
+        """Tell which tokens a step chose, and write the step, which was held back for them."""
         if self.held and self.held[0].output is output:
-            held, chosen = self.held.popleft(), dict[str, list[int]]()
-            for name in output.num_scheduled_tokens:
-                if name in texts:
-                    request, n = texts[name]
-                    chosen[name] = list(request.all_token_ids[n:])
-                elif computed.sampled_token_ids:
-                    chosen[name] = list(computed.sampled_token_ids[computed.req_id_to_index[name]])
-            chosen = {name: tokens for name, tokens in chosen.items() if tokens}
+            held, each = self.held.popleft(), output.num_scheduled_tokens
+            chosen = {name: tokens for name in each if (tokens := self.tokens(name, computed, texts))}
             self.correct(held, chosen)
             lines = [held.lines[0], *([{"sampled": chosen}] if chosen else []), *held.lines[1:]]
             self.file.writelines(json.dumps(line) + "\n" for line in lines)
         if not self.scheduler.deferred_frees:
             self.write(left=self.manager.block_pool.get_num_free_blocks())
+
+    def tokens(self, name: str, computed: Any, texts: dict[str, tuple[Any, int]]) -> list[int]:
+        """Give the tokens that a request got; for a request that has gone, those that the device computed."""
+        if name in texts:
+            request, n = texts[name]
+            return list(request.all_token_ids[n:])
+        if not computed.sampled_token_ids:
+            return []
+        return list(computed.sampled_token_ids[computed.req_id_to_index[name]])
 
     def correct(self, held: Held, chosen: dict[str, list[int]]) -> None:
         """Let steps that were decided before the drafts of one were rejected begin where it ends."""

@@ -97,7 +97,7 @@ class Layered:
         return 0 <= to <= self.offset and self._lacking(to) is None
 
     def _lacking(self, to: int) -> int | None:
-        """The first layer that has dropped a row which queries at `to` see; none if there is no such layer."""
+        """Give the first layer that has dropped a row which a query at `to` sees; None if there is none."""
         if to == self.offset:
             return None
         return next(

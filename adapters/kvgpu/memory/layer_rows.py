@@ -124,7 +124,7 @@ class LayerRows:
 
     def read(self, layer: int, first: int, stop: int) -> Pair:
         """Download a layer's sinks below `stop`, and its rows from position `first` to stop - 1, in this order:
-        `[1, kv_heads, rows, dim]`. Layers are numbered without those that share."""
+        `[1, kv_heads, rows, dim]`. `layer` does not count layers that share rows."""
         assert self.rows is not None
         if self.space.checks:
             self.rows.check_guards()

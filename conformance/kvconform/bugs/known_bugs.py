@@ -35,25 +35,28 @@ that show only where inputs are not plain."""
 
 def real() -> Iterator[Mutant]:
     """Every real bug that is planted, chapter by chapter: in the files that the chapters' records list."""
-    for chapter, record in RECORDS.items():
-        yield from _planted("kvconform.bugs.real", chapter, record.rooms.get("real", ()))
+    return _listed("kvconform.bugs.real")
 
 
 def common() -> Iterator[Mutant]:
-    """Every common bug, also those that chapters bring, in the order of the appendix of anomalies."""
+    """Give every common bug in the order of the appendix of anomalies, those of chapters among them."""
     order = list(anomalies())
-    brought = (
-        m
-        for chapter, record in RECORDS.items()
-        for m in _planted("kvconform.bugs.common", chapter, record.rooms.get("common", ()))
+    return iter(
+        sorted((*common_in(*SECTIONS), *_listed("kvconform.bugs.common")), key=lambda m: order.index(m.anomaly))
     )
-    return iter(sorted((*common_in(*SECTIONS), *brought), key=lambda m: order.index(m.anomaly)))
 
 
 def common_in(*sections: str) -> Iterator[Mutant]:
     """The common bugs of these sections."""
     for name in sections:
         yield from _planted("kvconform.bugs.common", name, SECTIONS[name])
+
+
+def _listed(package: str) -> Iterator[Mutant]:
+    """Give the bugs of a folder that the chapters' records list, chapter by chapter."""
+    room = package.rpartition(".")[2]
+    for chapter, record in RECORDS.items():
+        yield from _planted(package, chapter, record.rooms.get(room, ()))
 
 
 def _planted(package: str, name: str, listed: tuple[str, ...]) -> Iterator[Mutant]:

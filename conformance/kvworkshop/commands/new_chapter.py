@@ -11,6 +11,7 @@ from pathlib import Path
 import kvspec
 import kvworkshop
 from kvconform.message import tell
+from kvreports import json_file
 from kvspec.chapters import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.operations.table import OPERATIONS
@@ -42,10 +43,10 @@ def main(options: Namespace) -> int:
     for target in texts:
         if target.exists():
             raise BadInput(f"{target} exists already; choose another name, or remove it")
+    texts[root / NAMES] = _with_name(root / NAMES, name)
     for target, text in texts.items():
-        target.write_text(text, encoding="utf-8")
-    _enter(root / NAMES, name)
-    tell(NEXT.format(count=len(texts), name=name, names=NAMES, tests=root / "tests"))
+        json_file.write(target, text)
+    tell(NEXT.format(count=len(texts) - 1, name=name, names=NAMES, tests=root / "tests"))
     return 0
 
 
@@ -71,7 +72,10 @@ def files(root: Path, name: str, letters: str) -> Iterator[tuple[Path, str]]:
         yield target.with_name(target.name.replace("NAME", name)), text
 
 
-def _enter(names: Path, name: str) -> None:
-    """Put the name behind those of the other chapters."""
-    text = names.read_text(encoding="utf-8")
-    names.write_text(text.replace('",\n)\n', f'",\n    "{name}",\n)\n', 1), encoding="utf-8")
+def _with_name(names: Path, name: str) -> str:
+    """Give the text of the file with the name behind those of the other chapters. Raises BadInput where it lists
+    none."""
+    before, end, after = names.read_text(encoding="utf-8").partition('",\n)\n')
+    if not end:
+        raise BadInput(f"{names} does not end a list of names with a line of its own; write the name there")
+    return f'{before}",\n    "{name}{end}{after}'

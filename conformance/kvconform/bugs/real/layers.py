@@ -1,1 +1,0 @@
-"""Bugs of caches of several layers that are more than another text in one method."""
