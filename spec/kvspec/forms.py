@@ -1,0 +1,209 @@
+"""Forms of rows: what a cache keeps of a row that it quantises.
+
+A form is written `codes/scale`, for instance `int8/32`, or by the name of a block of ggml: `q8_0`, `q4_0`.
+
+- codes: `int8` and `int4` are symmetric, `int8a` and `int4a` affine (they have a lowest value beside the scale),
+  `e4m3` and `e5m2` are numbers of 8 bits;
+- scale: a number g is one scale for g elements of a row, 1 is one for the row in a head. `t` is a scale that is
+  given for all rows, `h` one for each head; both only of `e4m3` and `e5m2`. Given scales follow behind colons,
+  `e4m3/t:0.5`; heads take them in turn; without any the scale is 1.
+
+`form=K,V` has one form for keys and another for values. What is read of a row has the dtype that it was handed in
+with.
+
+A row is kept as bytes: its codes, then its scales, group by group, each with its lowest value behind it if it has
+one. Two codes of 4 bits share a byte, the first of both in the lower half; of `q4_0` the first 16 of a block in the
+lower halves, the last 16 in the upper ones.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from kvspec.errors import BadInput
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+FINFO: Any = ml_dtypes.finfo
+"""What is known of a dtype, also of one of 8 bits."""
+
+
+class Codes(NamedTuple):
+    """What the codes of a form are."""
+
+    bits: int
+    top: float
+    """The largest number of a code."""
+    dtype: np.dtype[Any]
+    """What one code is while it is not packed."""
+    ends: tuple[int, ...]
+    """Codes that each group has which spells a row: its scale, and its lowest value, follow from them."""
+    scale: np.dtype[Any] = np.dtype(np.float32)
+    """The dtype of scales and lowest values."""
+    affine: bool = False
+
+
+CODES: dict[str, Codes] = {
+    "int8": Codes(8, 127, np.dtype(np.int8), (127,)),
+    "int4": Codes(4, 7, np.dtype(np.int8), (7,)),
+    "int8a": Codes(8, 255, np.dtype(np.uint8), (0, 255), affine=True),
+    "int4a": Codes(4, 15, np.dtype(np.uint8), (0, 15), affine=True),
+    "e4m3": Codes(8, 448, np.dtype(ml_dtypes.float8_e4m3fn), (448,)),
+    "e5m2": Codes(8, 57344, np.dtype(ml_dtypes.float8_e5m2), (57344,)),
+    "q8_0": Codes(8, 127, np.dtype(np.int8), (127,), np.dtype(np.float16)),
+    "q4_0": Codes(4, 8, np.dtype(np.int8), (-8,), np.dtype(np.float16)),
+}
+"""All codes, by the name that a form begins with."""
+
+FLOATS = ("e4m3", "e5m2")
+"""Codes that are numbers of 8 bits: each has a step of its own."""
+
+BLOCK = 32
+"""Elements of a block of ggml."""
+
+LARGEST_GROUP = 1 << 16
+"""Most elements that a form may name as a group."""
+
+MOST_SCALES = 64
+"""Most scales that a form may give."""
+
+_SCALE = r"-?(?:inf|nan|[0-9]{1,9}(?:\.[0-9]{1,12})?)"
+_ONE = rf"(?:q8_0|q4_0|(?:int[48]a?|e4m3|e5m2)/(?:t|h|[0-9]{{1,5}})(?::{_SCALE}){{0,{MOST_SCALES}}})"
+PATTERN = f"{_ONE}(?:,{_ONE})?"
+"""What the text of a form, or of both, is like; `parsed` says what is refused besides."""
+
+
+class Form(NamedTuple):
+    """A form that was read: see the head of this module."""
+
+    codes: str
+    group: int
+    """Elements that share a scale; 0 for all of a row in a head."""
+    given: tuple[float, ...] = ()
+    """Scales that are not taken from rows: that of head h is number h modulo their count."""
+
+    @property
+    def of(self) -> Codes:
+        """What its codes are."""
+        return CODES[self.codes]
+
+    def groups(self, dim: int) -> int:
+        """Count the scales of a row of this width: none if they are given."""
+        return 0 if self.given else dim // (self.group or max(1, dim))
+
+    def code_bytes(self, dim: int) -> int:
+        """Count the bytes of the codes of a row."""
+        return -(-dim * self.of.bits // 8)
+
+    def row_bytes(self, dim: int) -> int:
+        """Count the bytes of a row in one head: codes, scales, lowest values."""
+        return self.code_bytes(dim) + self.groups(dim) * self.of.scale.itemsize * (1 + self.of.affine)
+
+    def fits(self, dim: int) -> bool:
+        """Tell whether the width is a multiple of the group."""
+        return dim >= 1 and (self.group == 0 or dim % self.group == 0)
+
+
+@lru_cache(maxsize=256)
+def parsed(text: str) -> tuple[Form, Form]:
+    """Read the forms of keys and of values. Raises BadInput that says what is wrong, and what may stand there."""
+    if not re.fullmatch(PATTERN, text):
+        raise BadInput(f"form {text!r:.60}: it must be like int8/32, int4a/64, e4m3/t:0.5 or q8_0; {_KNOWN}")
+    forms = [_one(part) for part in text.split(",")]
+    return forms[0], forms[-1]
+
+
+_KNOWN = f"codes are {', '.join(CODES)}; scales t, h or a number of elements"
+
+
+def _one(text: str) -> Form:
+    if text in ("q8_0", "q4_0"):
+        return Form(text, BLOCK)
+    codes, _, rest = text.partition("/")
+    scale, *numbers = rest.split(":")
+    if scale not in ("t", "h"):
+        return _grouped(text, codes, int(scale), numbers)
+    if codes not in FLOATS:
+        raise BadInput(f"form {text!r:.60}: scales can be given only for {' and '.join(FLOATS)}")
+    given = tuple(map(float, numbers)) or (1.0,)
+    if scale == "t" and len(given) > 1:
+        raise BadInput(f"form {text!r:.60}: one scale serves all rows (t), but {len(given)} are given")
+    return Form(codes, 0, tuple(_right(text, each) for each in given))
+
+
+def _grouped(text: str, codes: str, group: int, numbers: list[str]) -> Form:
+    """A form whose scales are taken from rows."""
+    if numbers:
+        raise BadInput(f"form {text!r:.60}: its scales are taken from rows, so none can be given")
+    if not 1 <= group <= LARGEST_GROUP:
+        raise BadInput(f"form {text!r:.60}: a group has 1 to {LARGEST_GROUP} elements, not {group}")
+    return Form(codes, 0 if group == 1 else group)
+
+
+def _right(text: str, scale: float) -> float:
+    """A given scale as it is stored, in f32."""
+    with np.errstate(over="ignore"):
+        stored = float(np.float32(scale))
+    if not 0 < stored < math.inf:
+        raise BadInput(f"form {text!r:.60}: a given scale must be above 0 and finite in f32, is {scale}")
+    return stored
+
+
+def step(form: Form, rows: Array) -> Array:
+    """Bound how far what is read of rows `[B, H, n, dim]` may be off, element by element, in f64.
+
+    Whole numbers: half a scale; a whole one where one end of a group is exact (affine, `q4_0`). Numbers of 8 bits:
+    half of what their digits are apart, or half their smallest number. Beyond the largest number what is lost. To
+    this come what a scale of 16 bits loses, f32 arithmetic, and the rounding to the dtype of the rows. NaN where
+    nothing is bounded.
+    """
+    with np.errstate(all="ignore"):
+        x = rows.astype(np.float64)
+        scale = _scales(form, x)
+        lost = _lost(form, x, scale)
+        info = FINFO(rows.dtype)
+        size = np.abs(x) + lost
+        made: Array = lost + size * (2.0**-21 + float(info.eps) / 2) + float(info.smallest_subnormal)
+        return made
+
+
+def _scales(form: Form, x: Array) -> Array:
+    """The scale of each element before it is rounded."""
+    if form.given:
+        heads = np.arange(x.shape[1]) % len(form.given)
+        return np.broadcast_to(np.array(form.given)[heads][None, :, None, None], x.shape)
+    parts = grouped(form, x)
+    most = np.abs(parts).max(-1, keepdims=True, initial=0)
+    if form.of.affine:
+        most = parts.max(-1, keepdims=True, initial=-np.inf) - parts.min(-1, keepdims=True, initial=np.inf)
+    return np.broadcast_to(most / form.of.top, parts.shape).reshape(x.shape)
+
+
+def grouped(form: Form, rows: Array) -> Array:
+    """View rows `[B, H, n, dim]` as `[B, H, n, groups, elements]`."""
+    dim = rows.shape[-1]
+    width = form.group or dim
+    return rows.reshape(*rows.shape[:-1], dim // max(1, width), width)
+
+
+def _lost(form: Form, x: Array, scale: Array) -> Array:
+    """What the form itself loses of each element at most."""
+    codes = form.of
+    if form.codes in FLOATS:
+        info = FINFO(codes.dtype)
+        half = np.maximum(np.abs(x) * 2.0 ** -(info.nmant + 1), scale * float(info.smallest_subnormal) / 2)
+        lost = np.maximum(half, np.abs(x) - codes.top * scale)
+        return np.asarray(np.where(scale < 2.0**-126, np.maximum(lost, np.abs(x)), lost))
+    part = 1.0 if codes.affine or form.codes == "q4_0" else 0.5
+    stored = FINFO(codes.scale)
+    short = codes.top * (scale * float(stored.eps) / 2 + float(stored.smallest_subnormal))
+    ends = scale * codes.top * 2.0**-21 if codes.affine else 0.0
+    lost = part * scale + short + ends
+    return np.asarray(np.where(scale < float(stored.smallest_subnormal), np.maximum(lost, np.abs(x)), lost))
