@@ -33,7 +33,7 @@ class Page(HTMLParser):
         """Note what the tag says."""
         said = {name: value or "" for name, value in attrs}
         self.ids += [said["id"]] if "id" in said else []
-        into = self.links if tag in ("a", "form") else self.loads
+        into = self.links if tag in ("a", "form") or said.get("rel") == "canonical" else self.loads
         into += [said[name] for name in ("href", "src", "action", "data", "poster", "srcset") if name in said]
 
 

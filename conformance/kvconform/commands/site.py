@@ -34,13 +34,14 @@ def main(options: Namespace) -> int:
     except ModuleNotFoundError as e:
         raise BadInput(f"a site needs {e.name}: python3 -m pip install 'kvconform[site]'") from None
     began, out = monotonic(), Path(options.out)
-    content = gathered([Path(r) for r in options.records], options.known, options.repository)
+    records, address = [Path(r) for r in options.records], options.address or ""
+    content = gathered(records, options.known, options.repository, address)
     count = _write(out, build.files(content))
     tell(f"{count} files in {monotonic() - began:.0f} s; begin with {out / 'index.html'}", "site")
     return 0
 
 
-def gathered(records: Sequence[Path], known: Path | None, repository: Path | None) -> Content:
+def gathered(records: Sequence[Path], known: Path | None, repository: Path | None, address: str = "") -> Content:
     """What the site shows. Raises BadInput."""
     texts = {} if repository is None else dict(_texts(repository, addresses.TEXTS))
     pictures = {} if repository is None else dict(_texts(repository, _pictures(repository)))
@@ -54,6 +55,7 @@ def gathered(records: Sequence[Path], known: Path | None, repository: Path | Non
         history={} if repository is None else history(repository),
         texts=texts,
         pictures={path: Html(text) for path, text in pictures.items()},
+        address=address,
     )
 
 
@@ -78,7 +80,8 @@ def _bugs() -> dict[str, list[Bug]]:
 
 
 def _pictures(repository: Path) -> list[str]:
-    return [p.relative_to(repository).as_posix() for p in sorted(repository.glob("spec/pictures/*.svg"))]
+    shown = (repository / addresses.PICTURE, *sorted(repository.glob("spec/pictures/*.svg")))
+    return [p.relative_to(repository).as_posix() for p in shown]
 
 
 def _texts(repository: Path, paths: Sequence[str] | dict[str, tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,8 @@ TEXTS = {
 """The Markdown pages of the repository that are pages of the site: the address and the title of each."""
 
 CHAPTER_FILES = {f"spec/kvspec/chapters/{c}.md": c for c in CHAPTERS}
+PICTURE = "reports/published/demo.svg"
+"""What the first page shows: a failure, drawn."""
 BOARD = "reports/published/engines/README.md"
 
 

@@ -25,6 +25,9 @@ from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import Clause, chapter_text
 from kvspec.records.run import HELD
 
+WORST = 5
+"""How many caches the first page names."""
+
 
 def files(content: Content) -> Iterator[tuple[str, str]]:
     """The path and the text of every file. Texts come from our own chapters, and from records that were cleaned."""
@@ -34,8 +37,12 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     yield "script.js", page.source(*SCRIPTS)
     yield "search.js", _search(site, index)
     yield from ((path.removeprefix("spec/"), picture) for path, picture in content.pictures.items())
-    yield addresses.file(""), site.render("home.html.j2", "")
-    yield addresses.file("chapters"), site.render("chapters.html.j2", "chapters", chapters=_chapters(content))
+    yield "mark.svg", page.source("site/mark.svg")
+    yield "404.html", site.not_found()
+    if content.address:
+        yield "sitemap.xml", site.map()
+    yield addresses.file(""), _home(site)
+    yield addresses.file("chapters"), site.render("chapters.html.j2", "chapters", listed=_chapters(content))
     for name in ("search", "player"):
         yield addresses.file(name), site.render(f"{name}.html.j2", name)
     yield addresses.file("words"), site.render("words.html.j2", "words", words=index)
@@ -46,6 +53,12 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)
+
+
+def _home(site: Site) -> str:
+    caches = [c for c in site.content.board.caches if c.newest.bugs]
+    picture = addresses.PICTURE if addresses.PICTURE in site.content.pictures else ""
+    return site.render("home.html.j2", "", worst=caches[:WORST], picture=picture)
 
 
 def _records(site: Site) -> Iterator[tuple[str, str]]:
@@ -132,10 +145,15 @@ def _search(site: Site, index: list[Word]) -> str:
     content = site.content
     rows = [[c.id, addresses.file(c.id), _plain(f"{c.text} {c.reason}")] for c in content.clauses.values()]
     rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", _plain(w.meaning)] for w in index]
-    for path, text in content.texts.items():
-        name, title = addresses.TEXTS[path]
-        rows.append([title, addresses.file(name), _plain(text)[:20_000]])
+    texts = [(*addresses.TEXTS[path], text) for path, text in content.texts.items()]
+    texts += [(c, chapter_text(c).splitlines()[0].removeprefix("# "), _prose(c)) for c in CHAPTERS]
+    rows += [[title, addresses.file(name), _plain(text)[:20_000]] for name, title, text in texts]
     return f"var KVCONFORM_PAGES = {json.dumps(rows, ensure_ascii=False)};\n{page.source('site/search.js')}"
+
+
+def _prose(chapter: str) -> str:
+    """What a chapter says between its clauses, which have pages of their own."""
+    return "\n".join(piece.text for piece in parts(chapter_text(chapter)) if isinstance(piece, Prose))
 
 
 def _plain(markdown: str) -> str:

@@ -87,6 +87,8 @@ class Content:
     """Markdown pages by their path in the repository: `spec/README.md`."""
     pictures: Mapping[str, Html] = field(default_factory=dict)
     """SVG pictures by their path in the repository."""
+    address: str = ""
+    """Where the site will stand, with a `/` at its end; empty if that is not known."""
 
     def verdicts(self, clause: str) -> list[Verdict]:
         """What each record says about a clause, in the order of names."""

@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 from kvreports import page
 from kvreports.board import html
 from kvreports.run import standing
 from kvreports.safe_text import Html, shortened
-from kvreports.site import addresses, markdown
+from kvreports.site import addresses, markdown, navigation
 from kvreports.site.content import Content
 from kvspec.contract import CHAPTERS
 from kvspec.registry import LETTERS
 
 STYLES = (*html.STYLES, "site/site.css")
-SCRIPTS = html.SCRIPTS
+SCRIPTS = (*html.SCRIPTS, "site/site.js")
 POLICY = (
     "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file: data:; "
     "base-uri 'none'; form-action 'self' file:"
 )
 """Nothing is fetched but the site's own files; `file:` is for reading it without a server."""
 
-MENU = (
-    ("guide", "Guide"),
-    ("chapters", "Chapters"),
-    ("differences", "Where engines differ"),
-    ("board", "Board"),
-    ("bugs", "Bugs"),
-    ("words", "Words"),
-    ("search", "Search"),
-)
+WITHOUT_CONTENTS = ("", "board", "search", "player")
+"""Pages that need the width, or have no sections."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Site:
     def pages(self) -> Mapping[str, str]:
         """Every page by its name, with its title."""
         texts = {name: title for path, (name, title) in addresses.TEXTS.items() if path in self.content.texts}
-        made = {"": "The spec", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
+        made = {"": "kvconform", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
         rest = {"search": "Search", "player": "Trace player"}
         letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in CHAPTERS}
         records = {f"board-{at}": "" for at in self.content.board.anchors}
@@ -58,7 +52,13 @@ class Site:
             policy=POLICY,
             name=name,
             title=title or self.pages[name],
-            menu=[(n, words) for n, words in MENU if n in self.pages],
+            doors=navigation.DOORS,
+            contents=navigation.contents,
+            contents_shown=name not in WITHOUT_CONTENTS,
+            description=navigation.description,
+            chapters=CHAPTERS,
+            chapter=self.content.clauses[name].chapter if name in self.content.clauses else name,
+            address=self.content.address,
             pages=self.pages,
             content=self.content,
             to=lambda target, anchor="": addresses.to(target, name, anchor),
@@ -72,6 +72,21 @@ class Site:
             cut=shortened,
             **values,
         )
+
+    def not_found(self) -> str:
+        """The page that a server sends for an address it does not know: one file, as its depth is unknown."""
+        styles = ("page.css",)
+        locked = {"style": page.source(*styles), "policy": page.policy(styles, ())}
+        return page.fill("site/not_found.html.j2", address=self.content.address, **locked)
+
+    def map(self) -> str:
+        """Every page's address for search engines; empty where the site's own address is not known."""
+        head = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        )
+        paths = (f"{name}/" if name else "" for name in self.pages)
+        urls = (f"<url><loc>{escape(self.content.address + path)}</loc></url>\n" for path in paths)
+        return f"{head}{''.join(urls)}</urlset>\n"
 
     def text(self, text: str, source: str, here: str, level: int = 0) -> Html:
         """Markdown of a file of the repository as HTML of a page."""

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kvconform.cli import main
 from kvconform.commands import site
 from kvconform.commands.clause_history import history, rules
 from kvconform.commands.options import COMMANDS
 from kvreports.site import build
 from kvreports.site.chapter import Prose, Written, parts
 from kvreports.site.content import Content, Drawn
+from kvreports.site.navigation import DOORS, contents, description
 from kvreports.site.words import words
 from kvspec.reading.clauses import chapter_text, index
 from kvspec.registry import CHAPTERS
@@ -87,6 +89,49 @@ def test_the_search_knows_clauses_and_words(files: dict[str, str]) -> None:
         '["RING-19", "RING-19/index.html", ' in files["search.js"]
         and '"word: block table, table"' in files["search.js"]
     )
+
+
+def test_a_page_shows_where_a_reader_is_and_what_is_on_it(files: dict[str, str]) -> None:
+    ring, clause = files["ring/index.html"], files["RING-3/index.html"]
+    assert '<a href="index.html" aria-current="page">ring</a>' in ring
+    assert '<a href="index.html" aria-current="page">RING-3</a>' in clause
+    contents = ring.partition('<nav class="contents"')[2].partition("</nav>")[0]
+    assert '<li class="level-2"><a href="#what-a-query-sees">What a query sees</a></li>' in contents
+    assert [f"#RING-{n}" in contents for n in (1, 33)] == [True, True]
+    assert '<nav class="contents"' not in files["board/index.html"]
+    assert all(f'href="{name}/index.html"' in files["index.html"] for door in DOORS for name in door.pages)
+
+
+def test_contents_are_headings_and_clauses_with_an_anchor() -> None:
+    body = '<h2 class="x" id="a">One <code>x</code> &amp; y</h2><h2>none</h2><section class="clause" id="RING-1">'
+    assert contents(body) == [(2, "a", "One x & y"), (3, "RING-1", "RING-1")]
+
+
+def test_a_description_is_the_first_paragraph_and_ends_behind_a_word() -> None:
+    assert description("<h1>T</h1><p>Some <b>words</b>.</p><p>More.</p>", "T") == "Some words."
+    assert description("<h1>T</h1>", "T") == "T"
+    long = description(f"<p>{'word ' * 60}</p>", "T")
+    assert len(long) <= 160 and long.endswith("word…")
+
+
+def test_an_address_brings_what_search_engines_want(content: Content, files: dict[str, str]) -> None:
+    assert "sitemap.xml" not in files and "canonical" not in files["RING-3/index.html"]
+    addressed = dict(
+        takewhile(lambda f: f[0] != "RING-2/index.html", build.files(replace(content, address="https://a.org/kv/")))
+    )
+    assert "<loc>https://a.org/kv/RING-3/</loc>" in addressed["sitemap.xml"]
+    assert '<link rel="canonical" href="https://a.org/kv/RING-1/">' in addressed["RING-1/index.html"]
+    assert 'href="https://a.org/kv/"' in addressed["404.html"] and "href" not in files["404.html"]
+
+
+def test_the_search_knows_chapters(files: dict[str, str]) -> None:
+    assert '["RING: the rotating cache", "ring/index.html", ' in files["search.js"]
+
+
+@pytest.mark.parametrize("address", ["example.org", "ftp://a.org/", 'https://a.org/"><script>', "https://a.org/?x"])
+def test_what_is_no_address_is_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["site", "--out", "x", "--address", address]) == 2
+    assert "is no address; write https://" in capsys.readouterr().err
 
 
 def test_what_a_record_says_cannot_break_out(content: Content) -> None:

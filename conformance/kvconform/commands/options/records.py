@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+import re
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 from kvconform.commands.arguments import (
@@ -70,7 +71,20 @@ def site(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--repository", type=Path, metavar="DIR", help="a checkout of kvconform: adds its guides, bugs and history"
     )
+    parser.add_argument(
+        "--address",
+        type=_address,
+        metavar="URL",
+        help="where the site will stand, https://...: adds sitemap.xml and the addresses that previews want",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="write the site into this folder")
+
+
+def _address(text: str) -> str:
+    """An address with a `/` at its end."""
+    if not re.fullmatch(r"https?://[\w.:-]+(/[\w.~-]+)*/?", text):
+        raise ArgumentTypeError(f"{text!r} is no address; write https://example.org/spec/")
+    return text if text.endswith("/") else f"{text}/"
 
 
 def vectors(parser: ArgumentParser) -> None:
