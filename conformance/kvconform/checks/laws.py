@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 
 from kvconform.checks.check import Check
@@ -34,12 +34,27 @@ def judge(under_test: AdapterUnderTest, law: Law) -> None:
     """Judge as many pairs of sides as are wanted; if none of them could say anything, more, until one does."""
     wanted, tally = max(1, under_test.traces // SHARE), under_test.tally
     most = max(wanted, MORE)
-    pairs = sample.each(law.strategy(), most, under_test.seed)
+    pairs = _pairs(law, most, under_test.seed)
     told = _told(under_test, law, islice(pairs, wanted), wanted)
     if told or tally.failing:
         return
     if not _told(under_test, law, pairs, 1) and not tally.failing:
         tally.shuts_out(under_test.check, f"none of {most} pairs that were drawn can say anything of it")
+
+
+def _pairs(law: Law, most: int, seed: int) -> Iterator[Sides]:
+    """Give the pairs of a law. Each is drawn once in a process, and only when it is asked for."""
+    drawn, more = _drawn(law, most, seed)
+    for number in range(most):
+        if number == len(drawn):
+            drawn.append(next(more))
+        yield drawn[number]
+
+
+@cache
+def _drawn(law: Law, most: int, seed: int) -> tuple[list[Sides], Iterator[Sides]]:
+    """The pairs of a law that were drawn, and where more come from."""
+    return [], sample.each(law.strategy(), most, seed)
 
 
 def _told(under_test: AdapterUnderTest, law: Law, pairs: Iterable[Sides], most: int) -> int:

@@ -325,12 +325,11 @@ def clamped(claim: Claim, to: int, offset: int) -> int:
 
 def scores(seen: Added) -> Scores:
     """What a mask adds to the score of each row, summed in f32; what that hides is not seen."""
-    totals = ((serial, _total(added)) for serial, added in seen.items())
-    return {serial: total for serial, total in totals if total != masks.HIDDEN}
+    return {serial: total for serial, added in seen.items() if (total := _total(added)) != masks.HIDDEN}
 
 
 def _total(added: Sequence[float]) -> float:
     if len(added) < 2:
-        return sum(added, 0.0)
+        return added[0] + 0.0 if added else 0.0
     with np.errstate(over="ignore"):
         return float(sum(map(np.float32, added), np.float32(0)))
