@@ -127,12 +127,9 @@ class Ends(NamedTuple):
 
     def stream(self, name: str, width: int, each: int) -> None:
         """Read the source once, or write the target, or copy the one to the other; an item takes `each` lines."""
-        if name == "read":
-            self._launch("read", width, self.source, self.target, last=(NEVER,), each=each)
-        elif name == "write":
-            self._launch("write", width, self.target, last=(NEVER,), each=each)
-        else:
-            self._launch("copy", width, self.source, self.target, each=each)
+        blocks = (self.target,) if name.startswith("write") else (self.source, self.target)
+        last = () if name.startswith("copy") else (NEVER,)
+        self._launch(name, width, *blocks, last=last, each=each)
 
     def _launch(self, name: str, width: int, *blocks: Block, last: tuple[int, ...] = (), each: int = 1) -> None:
         lines = self.words // width
@@ -142,8 +139,13 @@ class Ends(NamedTuple):
     def ways(self, name: str) -> list[Way]:
         """All ways: kernels by the width of a line and the size of the grid; over whole blocks also the device's
         own."""
+        forms = {name: ""} if name == "read" or self.runtime.gpu else {name: "", f"{name}_past": " past the caches"}
         found = [
-            Way(f"in lines of {width * WORD >> 10} KiB, {each} an item", partial(self.stream, name, width, each))
+            Way(
+                f"in lines of {width * WORD >> 10} KiB{past}, {each} an item",
+                partial(self.stream, form, width, each),
+            )
+            for form, past in forms.items()
             for width in WIDTHS
             for each in GRIDS
             if each <= self.words // width

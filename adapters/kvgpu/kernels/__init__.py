@@ -64,6 +64,7 @@ KERNELS |= dict.fromkeys(SCORES, 5)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
+LIMITS |= {"stream_write_past": 1, "stream_copy_past": 2}
 """The kernels that measure the limits of a device, a text of their own, and how many arguments are buffers."""
 
 
@@ -73,6 +74,13 @@ SEVERAL |= (
 )
 SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
 """The kernels that exist in several forms, with the text that each is made from."""
+
+PAST = {f"{name}16_past": f"{name}16" for name in ("copy", "move", "place", "scatter", "page", "layer")}
+"""On a CPU, the kernels that write past its caches, and those that they are otherwise equal to. A store into a
+cache first reads the line that it lies in; a large copy does without, as caches hold little of what it writes."""
+
+PUT = "PUT(to, word)"
+"""The macro by which the kernels that move rows store a word."""
 
 PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
 """The texts that stand in the program once."""
@@ -110,7 +118,7 @@ def source(dialect: Literal["cl", "cuda"], device: Device = "any") -> str:
         return text(f"{device}/{name}" if name in INSTEAD[device] else name)
 
     names = f"prelude_{dialect}.h", *BEFORE.get(device, ()), *PLAIN, *BESIDE.get(device, ())
-    return "".join(map(read, names)) + several(read=read)
+    return "".join(map(read, names)) + several(read=read) + (several(PAST, read) if device == "cpu" else "")
 
 
 def limits(dialect: Literal["cl", "cuda"]) -> str:
@@ -120,11 +128,14 @@ def limits(dialect: Literal["cl", "cuda"]) -> str:
 
 def several(names: Iterable[str] = SEVERAL, read: Read = text) -> str:
     """The text of these kernels that exist in several forms."""
-    return "".join(_with(_macros(name, read), read(SEVERAL[name])) for name in names)
+    return "".join(_with(_macros(name, read), read(SEVERAL[PAST.get(name, name)])) for name in names)
 
 
 def _macros(name: str, read: Read) -> dict[str, str]:
     """What is defined for a kernel alone."""
+    if name in PAST:
+        plain = _macros(PAST[name], read) | {PUT: "PAST(to, word)"}
+        return {macro: name if means == PAST[name] else means for macro, means in plain.items()}
     if name in COPIES:
         return _copy(name)
     if name in ATTENDS:
@@ -137,13 +148,13 @@ def _macros(name: str, read: Read) -> dict[str, str]:
 def _each(name: str) -> dict[str, str]:
     """A kernel for one of the words, such as move1."""
     kind = name.rstrip("0123456789")
-    return {"WORD": WORDS[int(name.removeprefix(kind))], kind.upper(): name}
+    return {"WORD": WORDS[int(name.removeprefix(kind))], kind.upper(): name, PUT: "*(to) = word"}
 
 
 def _copy(name: str) -> dict[str, str]:
     """A kernel that copies into a buffer."""
     read, written, function = COPIES[name]
-    return {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name}
+    return {"FROM": read, "TO": written, "CONVERT(x)": f"{function}(x)", "COPY": name, PUT: "*(to) = word"}
 
 
 def _over(lie: str, dtype: str, read: Read) -> dict[str, str]:

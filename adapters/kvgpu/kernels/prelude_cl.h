@@ -23,3 +23,11 @@ typedef long i64;
 #define FLOAT(bits) as_float(bits)
 #define BITS(number) as_uint(number)
 #pragma OPENCL FP_CONTRACT OFF
+#ifdef __has_builtin /* Clang: PoCL and Oclgrind. Threads that meet under a lock see such stores too */
+#if __has_builtin(__builtin_nontemporal_store)
+#define PAST(to, word) __builtin_nontemporal_store(word, to)
+#endif
+#endif
+#ifndef PAST
+#define PAST(to, word) *(to) = word
+#endif

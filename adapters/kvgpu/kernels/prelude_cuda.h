@@ -19,3 +19,4 @@ typedef long long i64;
 #define FMA(a, b, c) __fmaf_rn(a, b, c)
 #define FLOAT(bits) __uint_as_float(bits)
 #define BITS(number) __float_as_uint(number)
+#define PAST(to, word) *(to) = word /* only a CPU has a store past its caches */
