@@ -311,6 +311,8 @@ def shared(wanted: str) -> OpenCLRuntime:
 def imported() -> Any:
     """Import PyOpenCL without warnings or writes to the home folder. Raises CannotRun if it is missing."""
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
+    if opencl_devices.has_all_cores():
+        os.environ.setdefault(opencl_devices.AFFINITY, "1")
     if "POCL_CACHE_DIR" not in os.environ:
         os.environ["POCL_CACHE_DIR"] = str(build_folder.folder("pocl"))
     opencl_vendors.announce()

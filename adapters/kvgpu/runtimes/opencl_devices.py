@@ -40,6 +40,13 @@ FASTER = dict(zip(KINDS, ("", GPU, GPU, f"{GPU}, or {CPU}"), strict=True))
 """Advice for each kind: what would be faster."""
 
 
+AFFINITY = "POCL_AFFINITY"
+"""Environment variable of PoCL: with 1, its thread i stays on core i. On a busy machine two of its threads share a
+core otherwise, and a long copy takes one of two times, the one twice the other."""
+
+PINNED = {True: "each stays on a core of its own", False: "the system moves them between cores"}
+"""What a record says of PoCL's threads."""
+
 THREADS, CALLER = "pthread-", "basic-"
 """How the names of PoCL's devices begin: the one with threads, and the one that runs commands on the calling
 thread."""
@@ -90,6 +97,11 @@ class Candidate:
         return 8 if 0.0 < self.pocl < 3.1 else 16
 
 
+def has_all_cores() -> bool:
+    """Whether this process may use every core: PoCL pins its thread i to core i, allowed or not."""
+    return os.sched_getaffinity(0) == set(range(os.cpu_count() or 0)) if hasattr(os, "sched_getaffinity") else False
+
+
 @dataclass(frozen=True)
 class Choice:
     """The chosen device, and the result for every device tried, in order."""
@@ -100,12 +112,17 @@ class Choice:
 
     def describe(self) -> dict[str, Any]:
         """Describe the choice for the adapter's details."""
-        kind = self.taken.kind
+        kind, pinned = self.taken.kind, PINNED[os.environ.get(AFFINITY) == "1"]
         return {
             "taken": self.taken.label,
             "why": f"{kind}; the first that compiled and ran a kernel",
             "tried": [{"device": device, "result": result} for device, result in self.tried],
             **({"faster": FASTER[kind]} if FASTER[kind] else {}),
+            **(
+                {"threads": PINNED[os.environ.get(AFFINITY) == "1"]}
+                if self.taken.pocl and not self.taken.gpu
+                else {}
+            ),
         }
 
 

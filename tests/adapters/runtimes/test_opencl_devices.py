@@ -197,3 +197,26 @@ def test_memory_that_was_released_is_taken_again() -> None:
     place = first.handle.int_ptr
     first.release()
     assert runtime.allocate(12345).handle.int_ptr == place
+
+
+@pytest.mark.parametrize(("cores", "pinned"), [({0, 1, 2}, "1"), ({1, 2}, None), (set(), None)])
+def test_threads_are_pinned_where_every_core_is_ours(
+    cores: set[int], pinned: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PoCL pins its thread i to core i: on a core that is not ours that fails."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.delenv(opencl_devices.AFFINITY, raising=False)
+    opencl.imported()
+    assert os.environ.get(opencl_devices.AFFINITY) == pinned
+
+
+def test_a_record_says_where_threads_stay() -> None:
+    taken = opencl.shared("").describe()["details"]
+    assert taken["threads"] in opencl_devices.PINNED.values()
+
+
+def test_what_a_user_says_of_threads_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(opencl_devices.AFFINITY, "0")
+    opencl.imported()
+    assert os.environ[opencl_devices.AFFINITY] == "0"
