@@ -118,11 +118,7 @@ class Choice:
             "why": f"{kind}; the first that compiled and ran a kernel",
             "tried": [{"device": device, "result": result} for device, result in self.tried],
             **({"faster": FASTER[kind]} if FASTER[kind] else {}),
-            **(
-                {"threads": PINNED[os.environ.get(AFFINITY) == "1"]}
-                if self.taken.pocl and not self.taken.gpu
-                else {}
-            ),
+            **({"threads": pinned} if self.taken.pocl and not self.taken.gpu else {}),
         }
 
 
