@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import pytest
@@ -38,16 +39,17 @@ def having(**caches: Any) -> Reference:
     return Made()
 
 
-def failing(adapter: Any, traces: Iterable[Trace]) -> list[TrialResult]:
+def failing(adapter: Any, traces: Iterable[Trace]) -> Iterator[TrialResult]:
     about = description(adapter.describe())
     found = (trial.on(trace, lambda seen: Session(adapter, seen), about) for trace in traces)
-    return [seen for seen in found if seen.failed]
+    return (seen for seen in found if seen.failed)
 
 
 def sized(*names: str) -> list[Trace]:
     return [t for size in large.sizes() if size.name in names for _, t in size.traces(0)]
 
 
+@cache
 def explored(chapter: str) -> list[Trace]:
     return [t for e in explorations()[chapter] for t in sample.some(e.strategy(), 60, seed=0)]
 
@@ -86,7 +88,7 @@ class RingCounts13(Counts, Ring):
 def test_a_counter_that_is_full_after_thousands_of_appends_is_found(kind: str, cache: type[Any]) -> None:
     lives = [t for t in sized("rows one by one, 4097 at least", "rows one by one, 8193 at least") if t.kind == kind]
     assert len(lives) == 2
-    assert failing(having(**{kind: cache}), lives)
+    assert any(failing(having(**{kind: cache}), lives))
 
 
 class InTurn(Growing):
@@ -124,7 +126,7 @@ def test_captured_attends_of_two_names_are_told_apart() -> None:
     traces = [t for t in explored("attention") if t.kind == "store"]
     names = [{op["name"] for op in t.ops if op["op"] == "captureattend"} for t in traces]
     assert sum(len(each) > 1 for each in names) >= 5
-    assert failing(having(store=OneCapture), traces)
+    assert any(failing(having(store=OneCapture), traces))
 
 
 class AsOneBlock(Ragged):
@@ -145,7 +147,7 @@ def test_blocks_of_equal_lengths_are_fed_as_often_as_others() -> None:
     ]
     equal = sum(len(lengths) == 1 for lengths in fed) / len(fed)
     assert 0.35 <= equal <= 0.75
-    assert failing(having(ragged=AsOneBlock), traces)
+    assert any(failing(having(ragged=AsOneBlock), traces))
 
 
 class Limited(Reference):
@@ -220,8 +222,8 @@ class Broadcasts(Store):
 
 def test_rows_for_fewer_layers_are_found_to_be_taken() -> None:
     worked = [e.trace for e in index()["STORE-10"].examples]
-    assert failing(having(store=Broadcasts), worked)
-    assert failing(having(store=Broadcasts), explored("store"))
+    assert any(failing(having(store=Broadcasts), worked))
+    assert any(failing(having(store=Broadcasts), explored("store")))
 
 
 class FitsBounded(Reference):
@@ -233,4 +235,4 @@ class FitsBounded(Reference):
 
 
 def test_a_bounded_cache_that_says_how_many_fit_is_found() -> None:
-    assert failing(FitsBounded(), [e.trace for e in index()["MEM-17"].examples])
+    assert any(failing(FitsBounded(), [e.trace for e in index()["MEM-17"].examples]))

@@ -40,10 +40,14 @@ def judged(trace: Trace, adapter: Any, level: str | None = None) -> TrialResult:
 
 
 @cache
-def drawn(chapter: str, share: int = 1) -> tuple[Trace, ...]:
-    """What is explored of a chapter, with rows that are alike."""
-    each = (e.strategy() for e in explorations()[chapter])
-    return tuple(alike(t) for strategy in each for t in sample.some(strategy, 60, seed=0)[::share])
+def explored(chapter: str) -> tuple[list[Trace], ...]:
+    """What each exploration of a chapter draws."""
+    return tuple(sample.some(e.strategy(), 60, seed=0) for e in explorations()[chapter])
+
+
+def drawn(chapter: str, share: int) -> list[Trace]:
+    """One in `share` of what is explored of a chapter, with rows that are alike."""
+    return [alike(t) for traces in explored(chapter) for t in traces[::share]]
 
 
 def test_the_replay_of_the_issue_fails_at_level_visible() -> None:
@@ -72,10 +76,9 @@ def failing(adapter: Any) -> Iterator[TrialResult]:
     return (seen for trace in equal_pages() if (seen := judged(trace, adapter)).failed)
 
 
-@cache
 def equal_pages() -> list[Trace]:
-    (each,) = (e for e in explorations()["page"] if e.name == "equal")
-    return sample.some(each.strategy(), 60, seed=0)
+    (number,) = (n for n, e in enumerate(explorations()["page"]) if e.name == "equal")
+    return explored("page")[number]
 
 
 @pytest.mark.parametrize("pages", WRONG)

@@ -4,6 +4,8 @@ clause that it breaks; the right engine is not accused."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,15 +33,23 @@ def folder(probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-def judged(probe: Probe, folder: Path, plant: Plant | None, requests: int = 500) -> Run:
-    run = Run(probe, serving.driver(folder, plant), Precision())
-    run.go(requests, 1)
-    return run
+Judged = Callable[[Plant | None], Run]
+
+
+@pytest.fixture(scope="module")
+def judged(probe: Probe, folder: Path) -> Judged:
+    @cache
+    def judged(plant: Plant | None) -> Run:
+        run = Run(probe, serving.driver(folder, plant), Precision())
+        run.go(500, 1)
+        return run
+
+    return judged
 
 
 @pytest.mark.parametrize("plant", one_in(8, FAULTS), ids=lambda plant: plant.__name__)
-def test_a_planted_fault_is_found_made_short_and_named(probe: Probe, folder: Path, plant: Plant) -> None:
-    run = judged(probe, folder, plant)
+def test_a_planted_fault_is_found_made_short_and_named(judged: Judged, plant: Plant) -> None:
+    run = judged(plant)
     assert run.failures and run.asked < 500
     failure = run.failures[0]
     assert failure.clause in FAULTS[plant], failure
@@ -47,16 +57,16 @@ def test_a_planted_fault_is_found_made_short_and_named(probe: Probe, folder: Pat
     assert any(line.startswith("  ^ ") for line in failure.drawing)
 
 
-def test_the_right_engine_is_not_accused_and_everything_happened_in_it(probe: Probe, folder: Path) -> None:
-    run = judged(probe, folder, None, 700)
+def test_the_right_engine_is_not_accused_and_everything_happened_in_it(judged: Judged) -> None:
+    run = judged(None)
     assert run.failures == [] and run.wrong_histories == 0
     counts = run.driver.counts()
     assert all(counts[name] > 5 for name in counts), counts
     assert run.judge.queries > 1000 and run.player.counts["cancelled"] > 5
 
 
-def test_a_row_of_another_request_is_named_by_its_place_in_that_request(probe: Probe, folder: Path) -> None:
-    failure = judged(probe, folder, serving.found_for_ever).failures[0]
+def test_a_row_of_another_request_is_named_by_its_place_in_that_request(judged: Judged) -> None:
+    failure = judged(serving.found_for_ever).failures[0]
     said = r"query \d+ of the (\w+) request, layer 0 \(full\): sees token \d+ of the (\w+),"
     found = re.match(said, failure.found[0])
     assert found and found[1] != found[2], failure.found

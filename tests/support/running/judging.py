@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -91,18 +92,20 @@ def record_of(
     level: str | None = None,
     known: tuple[KnownDeviation, ...] = (),
     all: bool = False,
+    only: tuple[str, ...] = (),
 ) -> Record:
-    """The same for any adapter by its name, again each time. With `all`, what it does not claim is not hidden."""
+    """The same for any adapter by its name, again each time. With `all`, what it does not claim is not hidden. With
+    `only`, it is judged on the worked examples of these clauses alone."""
     worker: Any = Wired(adapter, all)
     about = worker.describe()
     claimed = about.at_most("visible") if level == "visible" else about
     under_test = AdapterUnderTest(worker, claimed, traces, known=applying(known, about))
     total = Tally()
-    for test, work in _sources(under_test, chapters):
+    for test, work in _examples(under_test, only) if only else _sources(under_test, chapters):
         with under_test.judging(test) as tally:
             work()
         total.merge(tally)
-    selected = {i: c for i, c in index().items() if c.chapter in chapters}
+    selected = {i: c for i, c in index().items() if i in only or (not only and c.chapter in chapters)}
     selection = {"known": reasons(under_test.known)} if under_test.known else {}
     return record(total, under_test.adapter, selected, ABOUT | {"selection": selection})
 
@@ -110,9 +113,7 @@ def record_of(
 def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
     declared = [p for p in chapters if p in under_test.adapter.chapters]
     yield "honesty", partial(honesty.judge, under_test)
-    for clause in index().values():
-        for worked in clause.examples if clause.chapter in declared else ():
-            yield f"example {worked.id}", partial(examples.judge, under_test, worked)
+    yield from _examples(under_test, [c.id for c in index().values() if c.chapter in declared])
     for check in (c for c in (*moved_examples.checks(), *dialects.checks()) if c.chapter in declared):
         yield check.id, partial(check.run, under_test)
     for chapter in declared:
@@ -128,6 +129,11 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
                     f"explore {chapter}",
                     partial(under_test.explore, caches.traces(name, KINDS[chapter]), name),
                 )
+
+
+def _examples(under_test: AdapterUnderTest, clauses: Iterable[str]) -> Any:
+    for worked in (e for name in clauses for e in index()[name].examples):
+        yield f"example {worked.id}", partial(examples.judge, under_test, worked)
 
 
 ABOUT: dict[str, Any] = {
