@@ -83,7 +83,8 @@ class Attending(Answering):
             "ATTN-13" if out is None else "ATTN-14",
             *(["ATTN-6"] if window and self.offset > window else []),
         )
-        held = Pair(*(a[:, :, slots] for a in (self.rows.keys, self.rows.values)))
+        cite(*["ROW-16"] * (self.config.form is not None))
+        held = self.rows.shown(slots)
         if scored_attention.wanted(how):
             return given(out, self.scored(queries, held, seen, how), queries)
         return given(out, self.attended(queries, held, seen, how.splits), queries)

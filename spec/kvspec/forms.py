@@ -27,6 +27,7 @@ import ml_dtypes
 import numpy as np
 
 from kvspec.errors import BadInput
+from kvspec.tables import table
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -71,12 +72,7 @@ BLOCK = 32
 LARGEST_GROUP = 1 << 16
 """Most elements that a form may name as a group."""
 
-MOST_SCALES = 64
-"""Most scales that a form may give."""
-
-_SCALE = r"-?(?:inf|nan|[0-9]{1,9}(?:\.[0-9]{1,12})?)"
-_ONE = rf"(?:q8_0|q4_0|(?:int[48]a?|e4m3|e5m2)/(?:t|h|[0-9]{{1,5}})(?::{_SCALE}){{0,{MOST_SCALES}}})"
-PATTERN = f"{_ONE}(?:,{_ONE})?"
+PATTERN: str = table("kvspec.chapters", "row")["fields"]["form"]["pattern"]
 """What the text of a form, or of both, is like; `parsed` says what is refused besides."""
 
 
@@ -172,6 +168,18 @@ def step(form: Form, rows: Array) -> Array:
         size = np.abs(x) + lost
         made: Array = lost + size * (2.0**-21 + float(info.eps) / 2) + float(info.smallest_subnormal)
         return made
+
+
+def within(form: Form, rows: Array, read: Array) -> Array:
+    """Tell of each element of rows `[B, H, n, dim]` whether it may be read as this. NaN is read of a group with
+    NaN or infinity, where scales are given of a NaN alone."""
+    with np.errstate(all="ignore"):
+        x, found = rows.astype(np.float64), np.asarray(read).astype(np.float64)
+        bad = np.isnan(x)
+        if not form.given:
+            groups = ~np.isfinite(grouped(form, x)).all(-1, keepdims=True)
+            bad = np.broadcast_to(groups, (*groups.shape[:-1], form.group or x.shape[-1])).reshape(x.shape)
+        return np.asarray(np.where(bad, np.isnan(found), np.abs(found - x) <= step(form, rows)))
 
 
 def _scales(form: Form, x: Array) -> Array:

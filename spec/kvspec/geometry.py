@@ -11,6 +11,8 @@ from msgspec import Struct, convert, defstruct, structs
 
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import LARGEST_SIZE, Field
+from kvspec.errors import BadInput
+from kvspec.forms import Form, parsed
 from kvspec.tables import table
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,8 +57,13 @@ class Geometry(Struct, frozen=True):
 
     @property
     def row_bytes(self) -> int:
-        """Count the bytes of one position: its key and value rows over all heads and the whole batch."""
-        return self.batch * self.kv_heads * (self.k_dim + self.v_dim) * DTYPES[self.dtype].itemsize
+        """Count the bytes of one position as it is kept: its key and value rows over all heads and the whole
+        batch."""
+        widths, kept = (self.k_dim, self.v_dim), forms(self)
+        if kept is not None:
+            each = sum(form.row_bytes(dim) for form, dim in zip(kept, widths, strict=True))
+            return self.batch * self.kv_heads * each
+        return self.batch * self.kv_heads * sum(widths) * DTYPES[self.dtype].itemsize
 
     def to_json(self) -> dict[str, Any]:
         """Give all fields that are set."""
@@ -103,6 +110,26 @@ TEXTS = {name: field.pattern for name, field in OWN.items() if field.pattern}
 
 FIELDS = (*SIZES, *WORDS, *TEXTS)
 """All fields of a Config."""
+
+
+@lru_cache(maxsize=1024)
+def not_a_form(text: str, k_dim: int, v_dim: int) -> str:
+    """Tell why rows of these widths cannot have the forms that a text names; empty if they can."""
+    try:
+        kept = parsed(text)
+    except BadInput as e:
+        return str(e)
+    wrong = next((each for each in zip(kept, "kv", (k_dim, v_dim), strict=True) if not each[0].fits(each[2])), None)
+    if wrong is None:
+        return ""
+    form, part, dim = wrong
+    return f"form {text!r:.60}: {part}_dim={dim} must be a multiple of the group of {form.group}, 1 at least"
+
+
+def forms(config: Geometry) -> tuple[Form, Form] | None:
+    """Give the forms of keys and of values; None for plain rows, and for a form that no cache accepts."""
+    text: str | None = getattr(config, "form", None)
+    return None if text is None or not_a_form(text, config.k_dim, config.v_dim) else parsed(text)
 
 
 def same_geometry(a: Config, b: Config) -> bool:

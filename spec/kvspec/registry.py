@@ -142,9 +142,22 @@ def needed(kind: str) -> tuple[str, ...]:
     return _KINDS[kind].needs
 
 
+BROUGHT: dict[str, str] = {
+    field.name: name for name, record in RECORDS.items() if record.kind is None for field in record.fields
+}
+"""The chapters that open nothing and bring a field of a config, by the field: a cache may have it, and is then
+theirs too."""
+
+
 def fields_of(kind: str) -> tuple[str, ...]:
     """Give the config fields that this kind has and not every kind."""
-    return (*_KINDS[kind].needs, *_KINDS[kind].may)
+    brought = (field for field, chapter in BROUGHT.items() if kind in RECORDS[chapter].on)
+    return (*_KINDS[kind].needs, *_KINDS[kind].may, *brought)
+
+
+def brought(config: Config) -> frozenset[str]:
+    """Give the chapters that a config needs because it has a field of theirs."""
+    return frozenset(chapter for field, chapter in BROUGHT.items() if getattr(config, field) is not None)
 
 
 FIELDS_OF_SOME = tuple(dict.fromkeys(field for kind in KINDS for field in fields_of(kind)))

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvspec import form_rows
 from kvspec.errors import BadInput
 from kvspec.geometry import Config, valid
 from kvspec.registry import CACHES
+from kvspec.rows import form_of
 from kvspec.serials import largest, places
 
 LARGEST_BYTES = 64 << 20
@@ -85,6 +87,10 @@ class Budget:
         dim = min(config.k_dim, config.v_dim)
         if self.positions > largest(dim):
             raise BadInput(f"{where}: rows of {dim} elements can name only {largest(dim)}; the trace appends more")
+        for kind, width in (("k", config.k_dim), ("v", config.v_dim)):
+            form = form_of(config, kind)
+            if form is not None and self.positions > (names := form_rows.most(form, width)):
+                raise BadInput(f"{where}: rows of {width} elements in {config.form} can name only {names}")
         heads, sequences = places(dim)
         if config.kv_heads > heads or config.batch > sequences:
             most = f"{heads} heads and {sequences} sequences"

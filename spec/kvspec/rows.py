@@ -34,6 +34,10 @@ that the output is the mean of the numbers of the rows seen. Queries are random 
 outweighs all others (`huge`), so small that none does (`tiny`), or `zero`. RoPE is shown on `fill="ramp"`, whose
 keys are 1, 2, 3, ... from element to element, and whose values are those of `even`.
 
+Rows of a cache in a form (`kvspec.forms`) are legible and random in another way: they are rows that the form
+keeps to the bit, see `kvspec.form_rows`. Rows of other fills are rounded there; they are known by lying within
+the step of what was handed in.
+
 Numbers of 8 digits stay what they are if an engine cuts them to bf16 or TF32. So `fill="fine"` and queries that
 are `fine` have as many digits as their dtype. Long caches are asked about with needles (ATTN-44): `fill="hay"` has
 values that are next to nothing, legible numbers times 2^-24. With `fill="needle"` the first row of a call and the
@@ -51,8 +55,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvspec import form_rows
 from kvspec.cast_edges import EDGES
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.forms import Form, within
+from kvspec.geometry import DTYPES, Array, Config, forms
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.row_contents import Contents
 from kvspec.serials import BASE, ILLEGIBLE, POISONED, ZEROED, largest, letters, places
@@ -139,10 +145,20 @@ def legible(config: Config, kind: str, first: int, n: int) -> Array:
     batch, heads, _, dim = config.shape(kind, n)
     if min(batch, heads, n, dim) <= 0:
         return np.empty(_sizes(config, kind, n), DTYPES[config.dtype])
+    if (form := form_of(config, kind)) is not None:
+        owners = int(kind == "v"), *_owners(batch, heads)
+        spelled = form_rows.spell(form, owners, np.arange(first, first + n)[None, None], dim)
+        return spelled.astype(DTYPES[config.dtype])
     size = max(64, 1 << (first + n - 1).bit_length())
     if batch * heads * dim * size > LARGEST_TABLE:
         return _spelled(kind, batch, heads, np.arange(first, first + n), dim, config.dtype)
     return _table(kind, batch, heads, dim, config.dtype, size)[:, :, first : first + n].copy()
+
+
+def form_of(config: Config, kind: str) -> Form | None:
+    """Give the form of keys or of values; None for plain rows."""
+    both = forms(config)
+    return None if both is None else both["kv".index(kind)]
 
 
 def bits(config: Config, kind: str, first: int, n: int) -> Array:
@@ -182,7 +198,10 @@ def edges(config: Config, kind: str, first: int, n: int) -> Array:
 
 
 def random(config: Config, kind: str, first: int, n: int) -> Array:
-    """Rows of numbers between -2 and 2 of 8 binary digits, which every dtype holds; made of the bits of `bits`."""
+    """Rows of numbers between -2 and 2 of 8 binary digits, which every dtype holds; made of the bits of `bits`.
+    In a form those that are legible there."""
+    if form_of(config, kind) is not None:
+        return legible(config, kind, first, n)
     whole = bits(config.changed(dtype="f32"), kind, first, n).view(np.uint32)
     return numbers(whole).astype(DTYPES[config.dtype])
 
@@ -295,6 +314,36 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
     **{name: partial(alike, part=part) for name, part in ALIKE.items()},
 }
 """Functions that make rows, by an operation's `fill`."""
+
+
+EXACT = ("legible", "random", "needle", *ALIKE)
+"""The fills whose rows are kept to the bit in a form; there they are all made of codes."""
+
+
+def _with_tail(form: Form, plain: Array, tail: Array) -> Array:
+    """Rows that a form tells apart, with a tail of other numbers: the last group if there are several; where scales
+    are given, the last element."""
+    dim = plain.shape[-1]
+    start = dim - 1 if form.given else dim - (form.group or dim)
+    if form.given and plain.size:
+        plain = (plain.astype(np.float32) * np.float32(16 * min(form.given))).astype(plain.dtype)
+    if start > 0:
+        plain[..., start:] = tail[..., start:]
+    return plain
+
+
+def _tiny(config: Config, kind: str, first: int, n: int) -> Array:
+    """Rows of the smallest numbers of their dtype: so small that most scales which are taken from them are 0."""
+    dtype = DTYPES[config.dtype]
+    least = np.uint32 if dtype.itemsize == 4 else np.uint16
+    return (bits(config.changed(dtype="f32"), kind, first, n).view(np.uint32) % 8 + 1).astype(least).view(dtype)
+
+
+def _far(row: Array, read: Array) -> float:
+    """How far all of a row is from what was read."""
+    with np.errstate(all="ignore"):
+        off = np.abs(row.astype(np.float64) - read.astype(np.float64))
+        return float(np.nan_to_num(off, posinf=0).sum())
 
 
 def signed(config: Config, end: int) -> int:
@@ -411,6 +460,8 @@ class SerialBook:
         """Serials of rows that were cast: their NaN may have any bits."""
         self._known: dict[bytes, dict[Place, int]] = {}
         self._cast: dict[bytes, dict[Place, int]] = {}
+        self._rounded: list[tuple[str, int, Form, Array]] = []
+        """Rows that a form rounds: keys or values, the first serial, the form, and what was handed in."""
         self._unread: list[Callable[[], None]] = []
         self._contents: Contents | None = None
         self._made_to = 0
@@ -449,7 +500,8 @@ class SerialBook:
             self._made(op, config, shape, kind, first, rows)
             for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
         )
-        if self.kept is not None and keys.shape[:3] == values.shape[:3]:
+        exact = forms(config) is None or argument(op, "fill") in EXACT
+        if self.kept is not None and keys.shape[:3] == values.shape[:3] and exact:
             self._keep(first, config.dtype, keys, values)
         return keys, values
 
@@ -461,6 +513,8 @@ class SerialBook:
 
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
+        if (form := form_of(shape, kind)) is not None and shape.dtype == config.dtype:
+            return self._in_form(form, fill, shape, kind, first, n)
         made = MAKE[fill](shape, kind, first, n)
         if fill in ALIKE:
             return made
@@ -473,6 +527,21 @@ class SerialBook:
             if made.dtype != DTYPES[config.dtype]:
                 self.settled |= set(range(first, first + n))
             self._unread.append(partial(self._remember, kind, first, config.dtype, made.copy()))
+        return made
+
+    def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int) -> Array:
+        """Make rows for a cache in a form, and note them: those that it keeps to the bit, or those that it
+        rounds."""
+        if fill in EXACT:
+            made = MAKE[fill if fill in ALIKE else "legible"](shape, kind, first, n)
+            self._unread.append(partial(self._remember, kind, first, shape.dtype, made.copy()))
+            return made
+        made = (_tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
+        if fill in ("bits", "edges", "hay"):
+            made = _with_tail(form, fine(shape, kind, first, n), made)
+        elif fill in ("even", "ramp") and kind == "k":
+            self.by_value |= set(range(first, first + n))
+        self._rounded.append((kind, first, form, made.copy()))
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
@@ -510,7 +579,18 @@ class SerialBook:
 
     def places(self, row: Array) -> Mapping[Place, int]:
         """Give the serials of a row that is known by its bytes, by the places where it was handed in."""
-        return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or {}
+        return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or self._near(row)
+
+    def _near(self, row: Array) -> dict[Place, int]:
+        """Give the serials of rows in a form that may be read as this, by the places where they were handed in."""
+        found = dict[Place, tuple[float, int]]()
+        for kind, first, form, rows in self._rounded:
+            if rows.shape[-1] != row.shape[-1] or rows.dtype != row.dtype:
+                continue
+            for sequence, head, n in np.argwhere(within(form, rows, row).all(-1)):
+                place, far = (kind, int(head), int(sequence)), _far(rows[sequence, head, n], row)
+                found[place] = min(found.get(place, (far, first + int(n))), (far, first + int(n)))
+        return {place: serial for place, (_, serial) in found.items()}
 
     def lost(self, array: Array, kind: str) -> bool:
         """Tell whether a row `[B, H, n, dim]` is there that was handed in nowhere, and is neither zeros nor NaN."""
@@ -522,7 +602,7 @@ class SerialBook:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
         out = read(array, kind)
         self._recall()
-        if self._known or self._cast:
+        if self._known or self._cast or self._rounded:
             out = out.copy()
             for at in zip(*np.nonzero(out < 0), strict=True):
                 sequence, head = map(int, at[:2])

@@ -39,7 +39,7 @@ from kvspec.operations.table import (
     parts_of,
     unknown,
 )
-from kvspec.registry import FIELDS_OF_SOME, KINDS, fields_of, fitted, has, needed
+from kvspec.registry import FIELDS_OF_SOME, KINDS, brought, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget
 from kvspec.similar import did_you_mean
 
@@ -92,8 +92,10 @@ class Trace:
     def used(self) -> frozenset[str]:
         """The chapters that it needs an adapter to have, beside masks observed in passing."""
         each = [part for op in self.ops for part in parts_of(op)]
-        opened = {op["kind"] for op in each if op["op"] == "open" and op.get("kind")}
-        return frozenset((self.kind,)).union(opened, *map(chapters_of, each))
+        opened = [opening(self, op) for op in each if op["op"] == "open"]
+        configs = (config for _, config in [(self.kind, self.config), *opened])
+        kinds = (kind for kind, _ in opened)
+        return frozenset((self.kind,)).union(kinds, *map(chapters_of, each), *map(brought, configs))
 
     def cut(self, n: int) -> Trace:
         """Keep the first n operations."""

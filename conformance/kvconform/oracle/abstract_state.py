@@ -18,6 +18,7 @@ from kvref.growing import Growing
 from kvref.page import Pages
 from kvref.ragged import Ragged
 from kvref.ring import Ring
+from kvref.row import Kept
 from kvref.sink import Sink
 from kvref.snapshot import Snapshot
 from kvref.store import Store
@@ -49,7 +50,7 @@ def _key(cache: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
 @_key.register(Ring)
 def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int]) -> Key:
     live = cache.lengths().buffered or 0
-    slots = _numbered(cache.rows.keys[:, :, :live], book, numbers)
+    slots = _numbered(cache.rows.shown(slice(live)).keys, book, numbers)
     spare = len(cache.rows) - live
     if isinstance(cache, Growing):
         return cache.offset, cache.written, spare, slots
@@ -111,13 +112,18 @@ def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]
     if saved is None or saved.gone:
         return (saved.gone if saved else "none",)
     stop = saved.stop if saved.config.window is None else min(saved.stop, saved.config.window + 1)
-    return saved.stop - saved.start, stop, saved.index, _numbered(saved.rows.keys, book, numbers)
+    return (
+        saved.stop - saved.start,
+        stop,
+        saved.index,
+        _numbered(Kept(saved.config).decoded(saved.rows).keys, book, numbers),
+    )
 
 
 def _round_key(round_: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
     """An open round: what its drafts see, and which rows they are."""
     layers = round_.inner.layers.items()
-    drafts = ((i, x.before, _numbered(x.rows.keys, book, numbers)) for i, x in layers)
+    drafts = ((i, x.before, _numbered(x.rows.shown(slice(None)).keys, book, numbers)) for i, x in layers)
     return round_.letters, round_.isolated, tuple(drafts)
 
 

@@ -31,17 +31,26 @@ class Parts(NamedTuple):
 def encoded(form: Form, rows: Array) -> Array:
     """Make bytes `[B, H, n, row bytes]` of rows `[B, H, n, dim]` in f32, f16 or bf16."""
     with np.errstate(all="ignore"):
-        made = encode(form, np.asarray(rows).astype(np.float32))
+        return together(form, encode(form, np.asarray(rows).astype(np.float32)))
+
+
+def together(form: Form, made: Parts) -> Array:
+    """Put codes, scales and lowest values together as bytes."""
     codes = packed(form, made.codes)
     if form.given:
         return codes
     stored = np.concatenate([made.scale, made.low][: 1 + form.of.affine], -1).astype(form.of.scale)
-    return np.concatenate([codes, stored.view(np.uint8).reshape(*codes.shape[:3], -1)], -1)
+    size = form.row_bytes(made.codes.shape[-1]) - codes.shape[-1]
+    return np.concatenate([codes, stored.view(np.uint8).reshape(*codes.shape[:3], size)], -1)
 
 
 def decoded(form: Form, kept: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     """Read rows `[B, H, n, dim]` of a dtype from bytes."""
-    made = parts(form, np.asarray(kept), dim)
+    return read(form, parts(form, np.asarray(kept), dim), dtype)
+
+
+def read(form: Form, made: Parts, dtype: np.dtype[Any]) -> Array:
+    """Read rows of a dtype from codes, scales and lowest values."""
     with np.errstate(all="ignore"):
         numbers = grouped(form, made.codes.astype(np.float32)) * made.scale
         if form.of.affine:
@@ -117,13 +126,17 @@ def _coded(form: Form, quotients: Array) -> Array:
     return np.asarray(np.clip(np.rint(quotients), 0 if of.affine else -top, top).astype(of.dtype))
 
 
+HALVES = slice(0, 16), slice(16, 32)
+"""The elements of a block of `q4_0` whose codes lie in lower halves of bytes, and those in upper ones."""
+
+
 def packed(form: Form, codes: Array) -> Array:
     """Codes `[B, H, n, dim]` as bytes `[B, H, n, code bytes]`."""
     if form.of.bits == 8:
         return np.ascontiguousarray(codes).view(np.uint8)
     if form.codes == "q4_0":
         blocks = grouped(form, codes.astype(np.uint8) + 8)
-        low, high = (blocks[..., half].reshape(*codes.shape[:3], -1) for half in (slice(0, 16), slice(16, 32)))
+        low, high = (blocks[..., half].reshape(*codes.shape[:3], codes.shape[-1] // 2) for half in HALVES)
         return np.asarray(low | high << 4, np.uint8)
     halves = codes.astype(np.uint8) & 15
     if codes.shape[-1] % 2:
@@ -138,7 +151,7 @@ def unpacked(form: Form, kept: Array, dim: int) -> Array:
     low, high = kept & 15, kept >> 4
     front = kept.shape[:-1]
     if form.codes == "q4_0":
-        halves = [half.reshape(*front, -1, 16) for half in (low, high)]
+        halves = [half.reshape(*front, dim // 32, 16) for half in (low, high)]
         return np.concatenate(halves, -1).reshape(*front, dim).astype(np.int8) - np.int8(8)
-    codes = np.stack([low, high], -1).reshape(*front, -1)[..., :dim].astype(np.int8)
+    codes = np.stack([low, high], -1).reshape(*front, 2 * kept.shape[-1])[..., :dim].astype(np.int8)
     return codes if form.of.affine else np.where(codes > 7, codes - 16, codes).astype(np.int8)

@@ -61,6 +61,8 @@ class KnownRows:
         where = first + np.arange(keys.n)
         turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._angles)
         for i, serial in enumerate(keys.serials[0]):
+            if serial not in self._made:
+                continue  # a form rounded it
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
             self.key_errors[serial] = turned.bound[:, :, i]
         return rope.turned(asked, where, how.rope, self._angles)
@@ -74,13 +76,17 @@ class KnownRows:
     ) -> Output | None:
         """What queries `[B, heads, L, k_dim]` make of what each sees, `[B][heads or 1][L]`; None if no arrays
         were made, or if an unknown row is seen."""
-        if asked is None or any(UNKNOWN in seen for each in sees for queries in each for seen in queries):
+        if asked is None or not all(self._all_known(seen) for each in sees for queries in each for seen in queries):
             return None
         off = attention_bound.Off(asked.bound, self.key_errors)
         plain = attention_bound.PLAIN
         scoring = plain if how is None else attention_bound.Scoring(how.scale, how.softcap, self._tanh)
         kept = _Kept(self, config)
         return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)
+
+    def _all_known(self, seen: Added) -> bool:
+        """Whether all rows seen are known; those that a form rounded are not."""
+        return UNKNOWN not in seen and all(s <= FIRST_OF_ZEROS or self.get(s) is not None for s in seen)
 
     def stacked(
         self, queries: Array | None, sees: Sequence[Sequence[Sequence[Sequence[Added]]]], config: Config

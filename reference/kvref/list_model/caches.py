@@ -149,7 +149,8 @@ class CacheModel:
         self.take(keys.serials[0])
         sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
         past = self.ring and self.offset > (self.config.window or 0)
-        asked.cite(*(["ATTN-6"] if past else []), *(["ROPE-20"] if self.ring and how.rope else []))
+        in_form = ["ROW-16"] if self.config.form else []
+        asked.cite(*(["ATTN-6"] if past else []), *(["ROPE-20"] if self.ring and how.rope else []), *in_form)
         return self.known.output(turned, sees, self.config, how)
 
     def lengths(self) -> Lengths:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kvref.list_model import row
 from kvspec.geometry import Array, Config
 
 UNKNOWN = -4
@@ -69,4 +70,7 @@ def geometry(keys: Rows, values: Rows) -> dict[str, Any]:
 def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
     """Whether rows are `[*front, dim]` in the geometry of a cache."""
     shapes = (*front, config.k_dim), (*front, config.v_dim)
-    return (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype
+    right = (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype
+    if right:
+        row.cite_written(config, keys, values)
+    return right

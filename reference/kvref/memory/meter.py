@@ -50,9 +50,9 @@ def resident(array: Array) -> Array:
 
 
 def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """New device memory, filled with NaN: nothing may depend on what it holds."""
+    """New device memory, filled with NaN, which bytes of ones are in every form: nothing may depend on it."""
     meter.allocations += 1
-    return np.full(shape, np.nan, dtype)
+    return np.full(shape, 255 if dtype == np.uint8 else np.nan, dtype)
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -1,4 +1,8 @@
-"""The storage axis of a cache: key and value rows side by side, so that no step can move one without the other."""
+"""The storage axis of a cache: key and value rows side by side, so that no step can move one without the other.
+
+Rows in a form are bytes: codes, and the scales that they were made with behind them. They are encoded where
+they are written and decoded where they are read; all that copies, moves or keeps rows does so with the bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from kvref import row
 from kvref.memory import meter
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import Array, Config
 
 
 class Rows:
-    """Allocated slots of keys `[B, H, S, k_dim]` and values `[B, H, S, v_dim]`; slot s of both is one position.
+    """Allocated slots of keys `[B, H, S, k_dim]` and values `[B, H, S, v_dim]`; slot s of both is one position. In
+    a form the last axis is that of the bytes of a row.
 
     Whatever changes the number of slots takes new memory and gives the old back.
     """
 
     def __init__(self, config: Config) -> None:
-        self.config, dtype = config, DTYPES[config.dtype]
-        self.keys: Array = np.empty(config.shape("k", 0), dtype)
-        self.values: Array = np.empty(config.shape("v", 0), dtype)
+        self.config, self.kept = config, row.Kept(config)
+        self.keys, self.values = self.kept.none()
 
     def __len__(self) -> int:
         return int(self.keys.shape[2])
@@ -28,13 +33,15 @@ class Rows:
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
+        self.kept.cite_bytes()
         return self.keys.nbytes + self.values.nbytes
 
     def write(self, slot: int, new: Pair) -> None:
         """Put new rows into the slots from `slot` on."""
         end = slot + new.keys.shape[2]
-        meter.write(self.keys[:, :, slot:end], new.keys)
-        meter.write(self.values[:, :, slot:end], new.values)
+        codes = self.kept.encoded(new)
+        meter.write(self.keys[:, :, slot:end], codes.keys)
+        meter.write(self.values[:, :, slot:end], codes.values)
 
     def keep(self, start: int, stop: int) -> None:
         """Cut down to the slots start..stop-1."""
@@ -64,16 +71,21 @@ class Rows:
         return Pair(*(meter.resident(a[:, :, start:stop]) for a in (self.keys, self.values)))
 
     def read(self, start: int, stop: int) -> Pair:
-        """Copies of the rows in slots start..stop-1, on the host."""
-        return Pair(*(meter.fetched(a[:, :, start:stop]) for a in (self.keys, self.values)))
+        """Copies of the rows in slots start..stop-1, on the host, as they are read."""
+        return self.gather(slice(start, stop))
 
-    def gather(self, slots: list[int]) -> Pair:
-        """Copies of the rows in these slots, in this order, on the host."""
-        return Pair(*(meter.fetched(a[:, :, slots]) for a in (self.keys, self.values)))
+    def gather(self, slots: list[int] | slice) -> Pair:
+        """Copies of the rows in these slots, in this order, on the host, as they are read."""
+        return Pair(*(meter.fetched(a) for a in self.shown(slots)))
+
+    def shown(self, slots: list[int] | slice) -> Pair:
+        """The rows in these slots, in this order, as they are read, on the device."""
+        return self.kept.decoded(Pair(self.keys[:, :, slots], self.values[:, :, slots]))
 
     def taken(self, slots: list[int]) -> Rows:
         """The rows in these slots, in this order, as storage of their own."""
         made = Rows(self.config)
+        made.kept = self.kept
         made.keys, made.values = (np.asarray(meter.moved(a[:, :, slots])) for a in (self.keys, self.values))
         return made
 

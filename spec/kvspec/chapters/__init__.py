@@ -23,5 +23,6 @@ CHAPTERS = (
     "rope",
     "sink",
     "layers",
+    "row",
 )
 """All chapters, in the order of the spec."""

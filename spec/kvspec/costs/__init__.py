@@ -32,7 +32,7 @@ _demand_all()
 def cost(case: Case) -> Cost | None:
     """Bound the cost of an operation, performed or refused; None if the chapter sets no bound."""
     found = case.append if case.op["op"] == "append" else COSTS.get(case.op["op"])
-    if found is None:
+    if found is None or case.config.form:  # of rows in a form RESIDENCY says nothing
         return None
     return refused(case) if case.got.result == "refused" else found(case)
 

@@ -1,0 +1,216 @@
+"""Common bugs of rows in a form: scales of other rows, and wrong arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvconform.bugs.planting import planted
+from kvconform.bugs.real.row import Apart, Coding, Keeping, Laying
+from kvref.arithmetic import forms
+from kvref.arithmetic.forms import Parts
+from kvref.growing import Growing
+from kvspec.contract import Pair
+from kvspec.forms import Form, grouped
+from kvspec.geometry import Array, Config
+
+
+class _PreviousGroup(Coding):
+    def read(self, form: Form, made: Parts) -> Array:
+        moved = made if form.given else made._replace(scale=np.roll(made.scale, 1, axis=3))
+        return super().read(form, moved)
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class ScaleOfThePreviousGroup(Keeping):
+    """A group of a row is read with the scale of the group before it."""
+
+    keeps = _PreviousGroup
+
+
+class _OtherPart(Coding):
+    def both(self, taken: list[Parts]) -> list[Parts]:
+        keys, values = taken
+        same = keys.scale.shape == values.scale.shape
+        return [keys, values._replace(scale=keys.scale)] if same else taken
+
+
+@planted("wrong-scale", breaks="ROW-9 ROW-6 ROW-10")
+class KeysScaleForValues(Keeping):
+    """Values are read with the scales of keys."""
+
+    keeps = _OtherPart
+
+
+class _KeptScales(Apart):
+    def write(self, slot: int, new: Pair) -> None:
+        old = Pair(self.keys.copy(), self.values.copy())
+        written = getattr(self, "written", 0)
+        super().write(slot, new)
+        if self.kept.forms is None:
+            return
+        for now, was, end in zip((self.keys, self.values), old, self.ends(), strict=True):
+            stop = min(written, slot + new.keys.shape[2])
+            now[:, :, slot:stop, end:] = was[:, :, slot:stop, end:]
+        self.written = max(written, slot + new.keys.shape[2])
+
+    def _replace(self, slots: int, start: int, stop: int) -> None:
+        super()._replace(slots, start, stop)
+        self.written = stop - start
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class ScaleOfTheRowBefore(Laying):
+    """A row that takes the place of another gets the scale that lies there: after a rewind, or where a ring
+    wraps."""
+
+    lays = _KeptScales
+
+
+class _OfTheAppend(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        axis = self.axis
+        made = forms.encode(form, x)
+        if form.given or form.of.affine or form.codes.startswith("q"):
+            return made
+        groups = grouped(form, x)
+        scale = np.broadcast_to(made.scale.max(axis, keepdims=True), made.scale.shape)
+        usable = np.broadcast_to(scale > 0, groups.shape)
+        quotients = np.divide(groups, scale, where=usable, out=np.zeros_like(groups))
+        codes = quotients if form.codes.startswith("e") else np.rint(quotients)
+        return made._replace(codes=np.nan_to_num(codes).astype(form.of.dtype).reshape(x.shape), scale=scale)
+
+    axis = 2
+
+
+@planted("wrong-scale", breaks="ROW-7 ROW-3")
+class ScaleOfTheAppend(Keeping):
+    """All rows of an append share a scale."""
+
+    keeps = _OfTheAppend
+
+
+class _OfAllHeads(_OfTheAppend):
+    axis = 1
+
+
+@planted("wrong-scale", breaks="ROW-7 ROW-3")
+class ScaleOfAllHeads(Keeping):
+    """All heads of a row share a scale."""
+
+    keeps = _OfAllHeads
+
+
+class _CutOff(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        if form.codes not in ("int8", "int4"):
+            return made
+        with np.errstate(all="ignore"):
+            quotients = np.nan_to_num(grouped(form, x) / made.scale)
+        return made._replace(codes=np.trunc(quotients).astype(np.int8).reshape(x.shape))
+
+
+@planted("wrong-rounding", breaks="ROW-3")
+class CutOff(Keeping):
+    """Quotients are cut off instead of rounded."""
+
+    keeps = _CutOff
+
+
+class _Divided(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        zero = np.abs(grouped(form, x)).max(-1, keepdims=True) == 0
+        return made if form.given else made._replace(scale=np.where(zero, np.float32(np.nan), made.scale))
+
+
+@planted("wrong-rounding", breaks="ROW-11")
+class ZerosDivided(Keeping):
+    """A group of zeros is divided by its scale, and read as NaN."""
+
+    keeps = _Divided
+
+
+class _TooSmall(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        lost = (made.scale == 0) & (np.abs(grouped(form, x)).max(-1, keepdims=True) > 0)
+        return made if form.given else made._replace(scale=np.where(lost, np.float32(np.nan), made.scale))
+
+
+@planted("wrong-rounding", breaks="ROW-14")
+class ScaleTooSmall(Keeping):
+    """A group is divided by a scale that became 0 when it was stored."""
+
+    keeps = _TooSmall
+
+
+class _Overflow(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        if not form.given:
+            return made
+        beyond = np.abs(x) > form.of.top * made.scale[..., 0]
+        return made._replace(codes=np.where(beyond, np.float32(np.nan), made.codes).astype(form.of.dtype))
+
+
+@planted("wrong-rounding", breaks="ROW-13")
+class TooLargeIsNaN(Keeping):
+    """What is larger than a given scale allows becomes NaN."""
+
+    keeps = _Overflow
+
+
+class _Halves(Coding):
+    def read(self, form: Form, made: Parts) -> Array:
+        if form.of.bits == 8 or form.codes.startswith("q"):
+            return super().read(form, made)
+        pairs = made.codes.shape[-1] // 2 * 2
+        codes = made.codes.copy()
+        codes[..., :pairs:2], codes[..., 1:pairs:2] = made.codes[..., 1:pairs:2], made.codes[..., :pairs:2]
+        return super().read(form, made._replace(codes=codes))
+
+
+@planted("wrong-rounding", breaks="ROW-3")
+class HalvesSwapped(Keeping):
+    """Codes of 4 bits are read in another order than they were written."""
+
+    keeps = _Halves
+
+
+@planted("miscounted-memory", breaks="ROW-15")
+class BytesOfPlainRows(Growing):
+    """The bytes held are counted as if rows were plain."""
+
+    def held(self) -> int:
+        return len(self.rows) * self.config.changed(form=None).row_bytes
+
+
+class _OfAll(Coding):
+    """One scale for a whole cache, which grows with its rows."""
+
+    def read(self, form: Form, made: Parts) -> Array:
+        if form.given or not made.scale.size:
+            return super().read(form, made)
+        scale = np.broadcast_to(np.nan_to_num(made.scale).max(2, keepdims=True), made.scale.shape)
+        return super().read(form, made._replace(scale=scale))
+
+
+@planted("wrong-scale", breaks="ROW-7 ROW-5")
+class RunningScale(Keeping):
+    """A scale that grows with the rows that come is used for the rows that are there too."""
+
+    keeps = _OfAll
+
+
+@planted("missing-refusal", breaks="ROW-2")
+class TailOfAGroup(Growing):
+    """A width that is no multiple of the group is taken as one with fewer elements to a scale."""
+
+    def __init__(self, config: Config) -> None:
+        try:
+            super().__init__(config)
+        except Exception:
+            if not (config.form or "").startswith("int8/3"):
+                raise
+            super().__init__(config.changed(form="int8/1"))

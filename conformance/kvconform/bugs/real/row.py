@@ -1,0 +1,233 @@
+"""Bugs of rows in a form, planted in what growing caches and rings keep of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvconform.bugs.planting import Over, planted
+from kvref.arithmetic import forms
+from kvref.arithmetic.forms import Parts
+from kvref.growing import Growing
+from kvref.memory.rows import Rows
+from kvref.ring import Ring
+from kvref.row import Kept, is_encoded
+from kvspec.contract import Attention, Pair
+from kvspec.forms import Form, grouped
+from kvspec.geometry import DTYPES, Array, Config
+
+
+class Coding(Kept):
+    """What a cache keeps of its rows, with `codes` and `read` to be changed."""
+
+    def encoded(self, rows: Pair, quiet: bool = False) -> Pair:
+        made = super().encoded(rows, quiet)
+        if self.forms is None or is_encoded(rows) or quiet:
+            return made
+        with np.errstate(all="ignore"):
+            each = [(form, np.asarray(a).astype(np.float32)) for form, a in zip(self.forms, rows, strict=True)]
+            kept = (forms.together(form, self.codes(form, x)) for form, x in each)
+            return Pair(*(a.view(type(was)) for a, was in zip(kept, rows, strict=True)))
+
+    def codes(self, form: Form, x: Array) -> Parts:
+        """Codes and scales of rows in f32."""
+        return forms.encode(form, x)
+
+    def decoded(self, kept: Pair) -> Pair:
+        if self.forms is None:
+            return kept
+        dims = self.config.k_dim, self.config.v_dim
+        taken = [forms.parts(f, np.asarray(a), dim) for f, a, dim in zip(self.forms, kept, dims, strict=True)]
+        return Pair(*(self.read(f, made) for f, made in zip(self.forms, self.both(taken), strict=True)))
+
+    def both(self, taken: list[Parts]) -> list[Parts]:
+        """Keys and values, taken apart."""
+        return taken
+
+    def read(self, form: Form, made: Parts) -> Array:
+        """Rows of codes and scales."""
+        return forms.read(form, made, DTYPES[self.config.dtype])
+
+
+class Keeping(Over):
+    """A cache that keeps its rows in such a way."""
+
+    keeps: type[Kept] = Coding
+    rows: Rows
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.rows.kept = self.keeps(self.config)
+
+
+@planted("ROW-01", breaks="ROW-16")
+class CodesWithoutScales(Over):
+    """Attention reads codes as they are, without their scales."""
+
+    rows: Rows
+
+    def attend(self, queries: Array, keys: Array, values: Array, how: Attention, *more: Any) -> Array:
+        self.rows.kept = _Unscaled(self.config)
+        try:
+            return super().attend(queries, keys, values, how, *more)
+        finally:
+            self.rows.kept = Kept(self.config)
+
+
+class _Unscaled(Coding):
+    def read(self, form: Form, made: Parts) -> Array:
+        return super().read(form, made._replace(scale=np.ones_like(made.scale)))
+
+
+class Apart(Rows):
+    """Rows whose bytes can be told apart into codes and scales."""
+
+    def ends(self) -> tuple[int, int]:
+        """How many bytes of a key and of a value row are codes."""
+        both = self.kept.forms
+        assert both is not None
+        dims = self.config.k_dim, self.config.v_dim
+        keys, values = (form.code_bytes(dim) for form, dim in zip(both, dims, strict=True))
+        return keys, values
+
+    def scales_of(self, old: Pair, first: int = 0) -> None:
+        """Put the scales of other rows beside the codes, slot by slot."""
+        if self.kept.forms is None:
+            return
+        for now, was, end in zip((self.keys, self.values), old, self.ends(), strict=True):
+            n = max(0, min(now.shape[2], was.shape[2]) - first)
+            now[:, :, first : first + n, end:] = was[:, :, first : first + n, end:]
+
+
+class Laying(Over):
+    """A cache whose rows move in such a way."""
+
+    lays: type[Rows] = Rows
+    config: Config
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.rows = self.lays(self.config)
+
+
+class _GrownWithoutScales(Apart):
+    def grow(self, slots: int, live: int) -> None:
+        super().grow(slots, live)
+        if self.kept.forms is not None:
+            for now, end in zip((self.keys, self.values), self.ends(), strict=True):
+                now[:, :, :, end:] = 0
+
+
+@planted("ROW-02", breaks="ROW-6 ROW-5")
+class GrownWithoutScales(Laying):
+    """Storage that grows takes the codes along, and lays out the scales anew."""
+
+    lays = _GrownWithoutScales
+
+
+class _TurnedWithoutScales(Apart):
+    def turn(self, first: int) -> None:
+        old = Pair(self.keys, self.values)
+        super().turn(first)
+        self.scales_of(old)
+
+    def keep(self, start: int, stop: int) -> None:
+        old = Pair(self.keys, self.values)
+        super().keep(start, stop)
+        self.scales_of(old)
+
+
+@planted("ROW-03", breaks="ROW-6")
+class ReorderedWithoutScales(Laying, Ring):
+    """Putting rows in order moves their codes, and leaves the scales where they are."""
+
+    kind = "ring"
+    lays = _TurnedWithoutScales
+
+
+class _EncodedAnew(Rows):
+    def grow(self, slots: int, live: int) -> None:
+        rows = self.shown(slice(live))
+        super().grow(slots, live)
+        if self.kept.forms is not None and live:
+            turned = [np.ascontiguousarray(np.roll(np.asarray(a), 1, axis=-1)) for a in rows]
+            again = self.kept.decoded(self.kept.encoded(Pair(*turned), quiet=True))
+            back = Pair(*(np.roll(np.asarray(a), -1, axis=-1) for a in again))
+            codes = self.kept.encoded(back, quiet=True)
+            self.keys[:, :, :live], self.values[:, :, :live] = codes
+
+
+@planted("ROW-04", breaks="ROW-5")
+class EncodedAnew(Laying):
+    """Storage that grows decodes its rows, and encodes them in other groups."""
+
+    lays = _EncodedAnew
+
+
+class _FirstHead(Coding):
+    def read(self, form: Form, made: Parts) -> Array:
+        scale = np.broadcast_to(made.scale[:, :1], made.scale.shape) if form.given else made.scale
+        return super().read(form, made._replace(scale=scale))
+
+
+@planted("ROW-05", breaks="ROW-10")
+class ScaleOfTheFirstHead(Keeping):
+    """The scale that is given for the first head serves all heads when rows are read."""
+
+    keeps = _FirstHead
+
+
+class _Ignored(Coding):
+    def read(self, form: Form, made: Parts) -> Array:
+        return super().read(form, made._replace(scale=np.ones_like(made.scale)) if form.given else made)
+
+
+@planted("ROW-06", breaks="ROW-10")
+class GivenScaleIgnored(Keeping):
+    """Rows are divided by the given scale, and it is not applied when they are read."""
+
+    keeps = _Ignored
+
+
+class _OfAPart(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        if form.given or form.of.affine or form.codes.startswith("q"):
+            return made
+        groups = grouped(form, x)
+        part = groups[..., : max(1, groups.shape[-1] // 2)]
+        scale = (np.abs(part).max(-1, keepdims=True) / np.float32(form.of.top)).astype(np.float32)
+        usable = np.broadcast_to(scale > 0, groups.shape)
+        quotients = np.divide(groups, scale, where=usable, out=np.zeros_like(groups))
+        cut = np.clip(quotients if form.codes.startswith("e") else np.rint(quotients), -form.of.top, form.of.top)
+        return made._replace(codes=np.nan_to_num(cut).astype(form.of.dtype).reshape(x.shape), scale=scale)
+
+
+@planted("ROW-07", breaks="ROW-3 ROW-7")
+class ScaleOfAPart(Keeping):
+    """The scale is taken from the first half of what it serves, and the other half is cut off."""
+
+    keeps = _OfAPart
+
+
+class _NaNLost(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        return forms.encode(form, np.nan_to_num(x, nan=0, posinf=np.inf, neginf=-np.inf))
+
+
+@planted("ROW-08", breaks="ROW-12")
+class NaNLost(Keeping):
+    """A NaN becomes a number when it is encoded."""
+
+    keeps = _NaNLost
+
+
+@planted("ROW-09", breaks="ROW-1", anomaly="missing-refusal")
+class ScaleOfOne(Growing):
+    """Given scales that cannot be used are replaced by 1."""
+
+    def __init__(self, config: Config) -> None:
+        bad = config.form and any(scale in config.form for scale in (":0", ":-", ":inf", ":nan"))
+        usable = config.form and not any(scale in config.form for scale in (":0.", ":-0."))
+        super().__init__(config.changed(form=config.form.partition(":")[0]) if bad and usable else config)

@@ -1,0 +1,125 @@
+"""ROW: every operation from every state of small caches in a form; traces of the chapters on caches, in any
+form; and the widths and heads of released models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies import growing, ring
+from kvconform.generate.strategies.exploration import Exploration
+from kvconform.generate.strategies.plan_moves import plan
+from kvspec import notation
+from kvspec.forms import parsed
+from kvspec.geometry import Config
+from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument
+from kvspec.registry import fields_of
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+SMALL = (
+    Trace("growing", Config(step=2, form="int4/2,int8/3")),
+    Trace("ring", Config(window=2, form="e4m3/1,int8a/3")),
+    Trace("ring", Config(window=3, step=2, form="e4m3/h:0.5:2")),
+)
+"""The covered caches."""
+
+BOUND = 4
+"""Most rows of the covered growing cache."""
+
+FORMS = (
+    *("int8/2", "int8/1", "int4/4", "int4/1", "int8a/4", "int4a/8", "e4m3/1", "e5m2/4", "e4m3/t", "e5m2/t:0.001"),
+    *("e4m3/h:0.5:2:0.125", "e4m3/t:0.5,e4m3/t:2", "int8/4,int4/8", "int8/8,e5m2/1", "q8_0", "q4_0", "q8_0,q4_0"),
+    *("int8/32", "int4a/32", "int4/64,int8a/16"),
+)
+"""Forms of explored caches, the simplest first."""
+
+WIDE = ((1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
+"""Heads and widths of released models."""
+
+LARGE = (
+    *("int8/64", "int8/1", "int4a/64", "q8_0", "q4_0"),
+    *("q8_0,q4_0", "e4m3/t:0.05", "e4m3/1", "e5m2/32", "int4/32"),
+)
+"""Forms of their caches."""
+
+OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
+"""What happens to them."""
+
+OVER = ("growing", "ring", "bounded", "sink", "layers", "draft")
+"""The chapters whose traces are judged in a form."""
+
+
+def moves(session: Session) -> list[str]:
+    """Give the cache's moves; appends of rows that are rounded, and snapshots that bring them back."""
+    cache = session.caches["A"]
+    base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
+    room = cache.kind != "growing" or cache.offset < BOUND
+    rounded = ["append 1 fill=fine", "append 1 fill=bits"] if room else []
+    return [*base, *rounded, f"snapshot s; rewind -1; free; restore s {cache.offset}"]
+
+
+def continuations(session: Session) -> list[str]:
+    """Give appends that show which rows there are, and move them again."""
+    return ["append 1; append 1 fill=fine; view", "append 2 fill=fine; append 1; view"]
+
+
+def plans() -> list[Plan]:
+    """Plan each of the small caches."""
+    return [plan(f"row {t.kind} {t.config.form}", t, moves, continuations) for t in SMALL]
+
+
+def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda number: False) -> Trace:
+    """The same trace in a form, its rows as much wider as the form needs. `rounded`: which of the operations,
+    by number, get rows that the form rounds. A kind that has no form keeps its rows."""
+    if "form" not in fields_of(trace.kind):
+        return trace
+    config = fitting(trace.config, text)
+    ops = (_rounded(op) if rounded(number) else op for number, op in enumerate(trace.ops))
+    return Trace(trace.kind, config, tuple(ops))
+
+
+def fitting(config: Config, text: str) -> Config:
+    """Give a config this form, and widths that it fits: multiples of its group, wide enough to name many rows."""
+    keys, values = (max(1, form.group) for form in parsed(text))
+    widths = (group * -(-max(dim, 6) // group) for group, dim in ((keys, config.k_dim), (values, config.v_dim)))
+    k_dim, v_dim = widths
+    return config.changed(form=text, k_dim=k_dim, v_dim=v_dim)
+
+
+def _rounded(op: Operation) -> Operation:
+    if op["op"] == RUN.name or "fill" not in ARGUMENTS[op["op"]] or argument(op, "fill") != "legible":
+        return op
+    return {**op, "fill": "fine"}
+
+
+@st.composite
+def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
+    """Draw a trace of another chapter, and a form for it; some of its rows are rounded."""
+    text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
+    return in_form(draw(over()), text, lambda number: share > 0 and number % share == 0)
+
+
+@st.composite
+def real(draw: st.DrawFn) -> Trace:
+    """Draw a few operations on a cache of the heads and widths of a released model."""
+    heads, k_dim, v_dim = draw(st.sampled_from(WIDE))
+    window = draw(st.sampled_from((None, 3, 4)))
+    shape = Config(kv_heads=heads, k_dim=k_dim, v_dim=v_dim, window=window, step=draw(st.sampled_from((2, 256))))
+    dtype, form = draw(st.sampled_from(("f16", "bf16", "f32"))), draw(st.sampled_from(LARGE))
+    texts = [draw(st.sampled_from(OPERATIONS)) for _ in range(draw(st.integers(2, 7)))]
+    config = fitting(shape.changed(dtype=dtype), form)
+    return _trace("ring" if window else "growing", config, texts)
+
+
+def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
+    return Trace(kind, config, tuple(op for text in texts for op in notation.operations(text)))
+
+
+EXPLORATIONS = (
+    *(Exploration(chapter, (chapter,), formed, over=chapter) for chapter in OVER),
+    Exploration("real", ("growing", "ring"), real),
+)

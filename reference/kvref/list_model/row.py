@@ -1,0 +1,80 @@
+"""Rows in a form in the list model: which forms there are, and what a cache owes to rows that it rounds.
+
+The model knows rows by name. A form changes no name: what is read of a row is that row, within the step of its
+form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kvref.cite import cite
+from kvspec.forms import CODES, FLOATS, LARGEST_GROUP
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.refusals import row as refusals
+
+if TYPE_CHECKING:
+    from kvref.list_model.rows import Rows
+
+
+def demand(config: Config) -> None:
+    """Refuse a form that rows of these widths cannot have."""
+    for text in _texts(config):
+        group, given = _scale(text)
+        if any(not 0 < np.float32(scale) < np.inf for scale in given):
+            raise refusals.form("ROW-1", f"form {text}: a given scale must be above 0 and finite in f32")
+        named = group in ("t", "h")
+        many = len(given) > (1 if group == "t" else 0 if not named else len(given))
+        if many or (named and not text.startswith(FLOATS)) or not (named or 1 <= int(group) <= LARGEST_GROUP):
+            raise refusals.form("ROW-1", f"form {text}: there is none such")
+    for text, dim in zip(_texts(config), (config.k_dim, config.v_dim), strict=False):
+        group, _ = _scale(text)
+        if dim < 1 or (group.isdigit() and dim % int(group)):
+            raise refusals.form("ROW-2", f"form {text}: a width of {dim} is no multiple of its group")
+
+
+def _texts(config: Config) -> list[str]:
+    """The forms of keys and of values; none of plain rows."""
+    each = config.form.split(",") if config.form else []
+    return each * (2 // len(each)) if each else []
+
+
+def _scale(text: str) -> tuple[str, list[float]]:
+    """What shares a scale, and the scales that are given."""
+    if "/" not in text:
+        return "32", []
+    group, *given = text.partition("/")[2].split(":")
+    return group, [float(scale) for scale in given]
+
+
+def cite_written(config: Config, keys: Rows, values: Rows) -> None:
+    """Cite what an append to a cache in a form owes, and what is special in its rows where these were made."""
+    texts = _texts(config)
+    if not texts or not keys.n:
+        return
+    cite("ROW-3", "ROW-5", "ROW-6", "ROW-7", "ROW-8", *["ROW-9"] * (texts[0] != texts[1]))
+    for text, rows in zip(texts, (keys, values), strict=True):
+        cite(*["ROW-10"] * (_scale(text)[0] in ("t", "h")))
+        if rows.array is not None and rows.dtype in DTYPES:
+            cite(*_special(text, rows.array.astype(np.float32)))
+
+
+def _special(text: str, x: Array) -> Iterator[str]:
+    """The clauses on what a form holds only in part: NaN, rows of zeros, numbers too large, scales too small."""
+    group, given = _scale(text)
+    codes = CODES[text.partition("/")[0]]
+    largest = np.abs(x[np.isfinite(x)]).max(initial=0)
+    yield from ["ROW-12"] * bool(np.isnan(x).any() or (group.isdigit() and np.isinf(x).any()))
+    if not group.isdigit():
+        yield from ["ROW-13"] * bool(largest > codes.top * min(given, default=1) or np.isinf(x).any())
+        return
+    size = x.shape[-1] if group == "1" else int(group)
+    if x.shape[-1] % size:
+        return
+    most = np.abs(x).reshape(*x.shape[:-1], -1, size).max(-1)
+    yield from ["ROW-11"] * bool((most == 0).any())
+    with np.errstate(over="ignore"):
+        yield from ["ROW-14"] * bool(((most > 0) & ((most / codes.top).astype(codes.scale) == 0)).any())

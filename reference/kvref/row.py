@@ -1,0 +1,85 @@
+"""Rows in a form: encoded once, where they are written, and decoded wherever they are read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvref.arithmetic import forms
+from kvref.cite import cite
+from kvspec.contract import Pair
+from kvspec.errors import Refused
+from kvspec.forms import Form, grouped
+from kvspec.geometry import DTYPES, Array, Config, not_a_form
+from kvspec.geometry import forms as forms_of
+from kvspec.refusals import row as refusals
+
+
+class Kept:
+    """What a cache of this config keeps of its rows. Raises Refused for a form that it cannot have."""
+
+    def __init__(self, config: Config) -> None:
+        if config.form is not None and (why := not_a_form(config.form, config.k_dim, config.v_dim)):
+            raise demanded(why)
+        self.config, self.forms = config, forms_of(config)
+
+    def none(self) -> Pair:
+        """No rows."""
+        plain = (np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv")
+        return self.encoded(Pair(*plain), quiet=True)
+
+    def encoded(self, rows: Pair, quiet: bool = False) -> Pair:
+        """Rows as they are kept; those that are already stay as they are."""
+        if self.forms is None or is_encoded(rows):
+            return rows
+        if not quiet:
+            cite_written(self.forms, rows)
+        made = zip(self.forms, rows, strict=True)
+        return Pair(*(forms.encoded(form, a).view(type(a)) for form, a in made))
+
+    def decoded(self, kept: Pair) -> Pair:
+        """Rows as they are read, of those that are kept."""
+        if self.forms is None:
+            return kept
+        dims, dtype = (self.config.k_dim, self.config.v_dim), DTYPES[self.config.dtype]
+        made = zip(self.forms, kept, dims, strict=True)
+        return Pair(*(forms.decoded(form, a, dim, dtype) for form, a, dim in made))
+
+    def cite_bytes(self) -> None:
+        """Cite the clause on the bytes of rows."""
+        cite(*["ROW-15"] * (self.forms is not None))
+
+
+def demanded(why: str) -> Refused:
+    """The refusal of a form: of its width under the clause on widths, of what it says under that on texts."""
+    return refusals.form("ROW-2" if "multiple" in why else "ROW-1", why)
+
+
+def is_encoded(rows: Pair) -> bool:
+    """Whether these are rows as a cache in a form keeps them."""
+    return bool(rows.keys.dtype == np.uint8)
+
+
+def cite_written(kept: tuple[Form, Form], rows: Pair) -> None:
+    """Cite the clauses that writing rows exercises."""
+    cite("ROW-3", "ROW-4", "ROW-5", "ROW-6", "ROW-7", "ROW-8")
+    if kept[0] != kept[1]:
+        cite("ROW-9")
+    for form, array in zip(kept, rows, strict=True):
+        _cite_content(form, np.asarray(array).astype(np.float32))
+
+
+def _cite_content(form: Form, x: Array) -> None:
+    """Cite the clauses on what is special in rows: given scales, zeros, NaN, numbers too large, scales too
+    small."""
+    if form.given:
+        cite("ROW-10")
+        with np.errstate(invalid="ignore", over="ignore"):
+            beyond = np.abs(x) > form.of.top * max(form.given)
+        cite(*["ROW-13"] * bool(beyond.any()), *["ROW-12"] * bool(np.isnan(x).any()))
+        return
+    groups = grouped(form, x)
+    cite(*["ROW-11"] * bool((groups == 0).all(-1).any()), *["ROW-12"] * (not np.isfinite(x).all()))
+    with np.errstate(invalid="ignore", over="ignore"):
+        scale = np.abs(groups).max(-1, initial=0) / form.of.top
+    small = (scale > 0) & (scale.astype(form.of.scale) == 0)
+    cite(*["ROW-14"] * bool(small.any()))
