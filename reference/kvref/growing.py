@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvref import masks, mem, row, snapshot
+from kvref import forms, masks, mem, snapshot
 from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
@@ -51,7 +51,7 @@ class Growing(Attending):
 
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
-        if not (row.is_encoded(new) or refusals.fits(self.config, new)):
+        if not (forms.is_encoded(new) or refusals.fits(self.config, new)):
             raise refusals.rows("GROW-10", self.config, *new)
 
     def _feed(self, new: Pair) -> None:

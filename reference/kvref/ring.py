@@ -6,7 +6,7 @@ position order, so that every new query sees its whole window (`_prefill`).
 
 from __future__ import annotations
 
-from kvref import masks, mem, row, snapshot
+from kvref import forms, masks, mem, snapshot
 from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
@@ -65,7 +65,7 @@ class Ring(Attending):
 
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
-        if not (row.is_encoded(new) or refusals.fits(self.config, new)):
+        if not (forms.is_encoded(new) or refusals.fits(self.config, new)):
             raise refusals.rows("RING-13", self.config, *new)
 
     def _decode(self, new: Pair) -> None:

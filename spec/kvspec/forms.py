@@ -72,7 +72,7 @@ BLOCK = 32
 LARGEST_GROUP = 1 << 16
 """Most elements that a form may name as a group."""
 
-PATTERN: str = table("kvspec.chapters", "row")["fields"]["form"]["pattern"]
+PATTERN: str = table("kvspec.chapters", "forms")["fields"]["form"]["pattern"]
 """What the text of a form, or of both, is like; `parsed` says what is refused besides."""
 
 
@@ -170,16 +170,40 @@ def step(form: Form, rows: Array) -> Array:
         return made
 
 
-def within(form: Form, rows: Array, read: Array) -> Array:
-    """Tell of each element of rows `[B, H, n, dim]` whether it may be read as this. NaN is read of a group with
-    NaN or infinity, where scales are given of a NaN alone."""
+class Owed(NamedTuple):
+    """What may be read of rows `[B, H, n, dim]`."""
+
+    rows: Array
+    """The rows, in f64."""
+    step: Array
+    """How far each element may be off; infinite where nothing is said."""
+    nan: Array
+    """Where NaN is to be read: in a group with NaN or infinity; where scales are given, of a NaN alone."""
+
+    def at(self, sequence: int, head: int) -> Owed:
+        """Give the rows `[n, dim]` of one head of a sequence."""
+        return Owed(*(part[sequence, head] for part in self))
+
+    def allows(self, read: Array) -> Array:
+        """Tell of each element whether it may be read as this."""
+        with np.errstate(invalid="ignore"):
+            near = np.abs(read.astype(np.float64) - self.rows) <= self.step
+        return np.asarray(near | (np.isnan(read) & self.nan) | (self.step == np.inf))
+
+
+def owed(form: Form, rows: Array) -> Owed:
+    """Say what may be read of rows. Of a group whose scale is too large for its dtype nothing is said."""
+    x, bad = rows.astype(np.float64), np.isnan(rows)
+    if form.given:
+        return Owed(x, step(form, rows), bad)
+    groups = grouped(form, x)
+    bad = np.broadcast_to(~np.isfinite(groups).all(-1, keepdims=True), groups.shape).reshape(x.shape)
     with np.errstate(all="ignore"):
-        x, found = rows.astype(np.float64), np.asarray(read).astype(np.float64)
-        bad = np.isnan(x)
-        if not form.given:
-            groups = ~np.isfinite(grouped(form, x)).all(-1, keepdims=True)
-            bad = np.broadcast_to(groups, (*groups.shape[:-1], form.group or x.shape[-1])).reshape(x.shape)
-        return np.asarray(np.where(bad, np.isnan(found), np.abs(found - x) <= step(form, rows)))
+        largest = _scales(form, x) * (
+            form.of.top if form.of.affine else 1
+        )  # the distance of both ends, before the scale
+        beyond = largest > float(FINFO(form.of.scale).max)
+    return Owed(x, np.where(bad, np.nan, np.where(beyond, np.inf, step(form, rows))), bad)
 
 
 def _scales(form: Form, x: Array) -> Array:

@@ -57,7 +57,7 @@ import numpy as np
 
 from kvspec import form_rows
 from kvspec.cast_edges import EDGES
-from kvspec.forms import Form, within
+from kvspec.forms import Form, Owed, owed
 from kvspec.geometry import DTYPES, Array, Config, forms
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.row_contents import Contents
@@ -342,7 +342,7 @@ def _tiny(config: Config, kind: str, first: int, n: int) -> Array:
 def _far(row: Array, read: Array) -> float:
     """How far all of a row is from what was read."""
     with np.errstate(all="ignore"):
-        off = np.abs(row.astype(np.float64) - read.astype(np.float64))
+        off = np.abs(row - read.astype(np.float64))
         return float(np.nan_to_num(off, posinf=0).sum())
 
 
@@ -460,8 +460,8 @@ class SerialBook:
         """Serials of rows that were cast: their NaN may have any bits."""
         self._known: dict[bytes, dict[Place, int]] = {}
         self._cast: dict[bytes, dict[Place, int]] = {}
-        self._rounded: list[tuple[str, int, Form, Array]] = []
-        """Rows that a form rounds: keys or values, the first serial, the form, and what was handed in."""
+        self._rounded: list[tuple[str, int, Owed]] = []
+        """Rows that a form rounds: keys or values, the first serial, and what may be read of them."""
         self._unread: list[Callable[[], None]] = []
         self._contents: Contents | None = None
         self._made_to = 0
@@ -541,7 +541,7 @@ class SerialBook:
             made = _with_tail(form, fine(shape, kind, first, n), made)
         elif fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
-        self._rounded.append((kind, first, form, made.copy()))
+        self._rounded.append((kind, first, owed(form, made)))
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
@@ -581,16 +581,35 @@ class SerialBook:
         """Give the serials of a row that is known by its bytes, by the places where it was handed in."""
         return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or self._near(row)
 
+    def _serial(self, row: Array, place: Place, otherwise: int) -> int:
+        """Give the serial of a row that is known by its bytes, or by lying near one, and was handed in at this
+        place."""
+        known = self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes())
+        if known or not self._rounded:
+            return (known or {}).get(place, otherwise)
+        near = self._nearest(row, place)
+        return otherwise if near == ILLEGIBLE else near
+
     def _near(self, row: Array) -> dict[Place, int]:
         """Give the serials of rows in a form that may be read as this, by the places where they were handed in."""
-        found = dict[Place, tuple[float, int]]()
-        for kind, first, form, rows in self._rounded:
-            if rows.shape[-1] != row.shape[-1] or rows.dtype != row.dtype:
+        heads = {(kind, h, s) for kind, _, made in self._rounded for s, h in np.ndindex(made.rows.shape[:2])}
+        found = ((place, self._nearest(row, place)) for place in heads)
+        return {place: serial for place, serial in found if serial >= 0}
+
+    def _nearest(self, row: Array, place: Place) -> int:
+        """Give the serial of the row in a form, handed in at this place, that may be read as this; of several
+        that of the nearest. ILLEGIBLE if there is none."""
+        kind, head, sequence = place
+        near = list[tuple[float, int]]()
+        for part, first, made in self._rounded:
+            if part != kind or made.rows.shape[-1] != row.shape[-1] or made.rows.shape[0] <= sequence:
                 continue
-            for sequence, head, n in np.argwhere(within(form, rows, row).all(-1)):
-                place, far = (kind, int(head), int(sequence)), _far(rows[sequence, head, n], row)
-                found[place] = min(found.get(place, (far, first + int(n))), (far, first + int(n)))
-        return {place: serial for place, (_, serial) in found.items()}
+            if head < made.rows.shape[1]:
+                here = made.at(sequence, head)
+                near += (
+                    (_far(here.rows[n], row), first + int(n)) for n in np.flatnonzero(here.allows(row).all(-1))
+                )
+        return min(near)[1] if near else ILLEGIBLE
 
     def lost(self, array: Array, kind: str) -> bool:
         """Tell whether a row `[B, H, n, dim]` is there that was handed in nowhere, and is neither zeros nor NaN."""
@@ -606,7 +625,7 @@ class SerialBook:
             out = out.copy()
             for at in zip(*np.nonzero(out < 0), strict=True):
                 sequence, head = map(int, at[:2])
-                out[at] = self.places(array[at]).get((kind, head, sequence), out[at])
+                out[at] = self._serial(array[at], (kind, head, sequence), int(out[at]))
         return out
 
 

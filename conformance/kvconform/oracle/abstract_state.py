@@ -14,11 +14,11 @@ from kvref.batch import Batch
 from kvref.bounded import Bounded
 from kvref.bucket import Bucket
 from kvref.copy import Buffer
+from kvref.forms import Kept
 from kvref.growing import Growing
 from kvref.page import Pages
 from kvref.ragged import Ragged
 from kvref.ring import Ring
-from kvref.row import Kept
 from kvref.sink import Sink
 from kvref.snapshot import Snapshot
 from kvref.store import Store

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from kvref.list_model import mem, rope, row
+from kvref.list_model import forms, mem, rope
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Rows as KeyAndValue
 from kvref.list_model.caches import CacheModel
@@ -41,7 +41,7 @@ class ListModel:
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
         claim = self._claims.get(kind, Claim("visible"))
-        row.demand(config)
+        forms.demand(config)
         if kind in CACHES:
             return self.model(kind)(kind, config, claim, self._known)
         return self.model(kind)(config, self._known, claim)

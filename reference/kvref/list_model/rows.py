@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kvref.list_model import row
+from kvref.list_model import forms
 from kvspec.geometry import Array, Config
 
 UNKNOWN = -4
@@ -72,5 +72,5 @@ def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
     shapes = (*front, config.k_dim), (*front, config.v_dim)
     right = (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype
     if right:
-        row.cite_written(config, keys, values)
+        forms.cite_written(config, keys, values)
     return right

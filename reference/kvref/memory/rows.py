@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvref import row
+from kvref import forms
 from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
@@ -24,7 +24,7 @@ class Rows:
     """
 
     def __init__(self, config: Config) -> None:
-        self.config, self.kept = config, row.Kept(config)
+        self.config, self.kept = config, forms.Kept(config)
         self.keys, self.values = self.kept.none()
 
     def __len__(self) -> int:

@@ -23,6 +23,6 @@ CHAPTERS = (
     "rope",
     "sink",
     "layers",
-    "row",
+    "forms",
 )
 """All chapters, in the order of the spec."""

@@ -6,4 +6,4 @@ from kvspec.refusals.texts import Text, text
 
 
 def __getattr__(name: str) -> Text:
-    return text("row", name)
+    return text("forms", name)

@@ -9,10 +9,10 @@ import numpy as np
 from kvconform.bugs.planting import Over, planted
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
+from kvref.forms import Kept, is_encoded
 from kvref.growing import Growing
 from kvref.memory.rows import Rows
 from kvref.ring import Ring
-from kvref.row import Kept, is_encoded
 from kvspec.contract import Attention, Pair
 from kvspec.forms import Form, grouped
 from kvspec.geometry import DTYPES, Array, Config

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies.row import FORMS, fitting
+from kvconform.generate.strategies.forms import FORMS, fitting
 from kvconform.laws import caches
 from kvconform.laws.law import Sides, register
 from kvspec.geometry import Config
 
 
-@register("ROW-17", needs=("row",), kinds=("growing", "ring"), compare=caches.difference)
+@register("ROW-17", needs=("forms",), kinds=("growing", "ring"), compare=caches.difference)
 def formed(draw: st.DrawFn, config: Config) -> Sides:
     """In a form; or plain, with rows of the same names."""
     before, offset = caches.start(draw, least=1)

@@ -69,7 +69,7 @@ def continuations(session: Session) -> list[str]:
 
 def plans() -> list[Plan]:
     """Plan each of the small caches."""
-    return [plan(f"row {t.kind} {t.config.form}", t, moves, continuations) for t in SMALL]
+    return [plan(f"forms {t.kind} {t.config.form}", t, moves, continuations) for t in SMALL]
 
 
 def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda number: False) -> Trace:

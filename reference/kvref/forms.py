@@ -11,7 +11,7 @@ from kvspec.errors import Refused
 from kvspec.forms import Form, grouped
 from kvspec.geometry import DTYPES, Array, Config, not_a_form
 from kvspec.geometry import forms as forms_of
-from kvspec.refusals import row as refusals
+from kvspec.refusals import forms as refusals
 
 
 class Kept:

@@ -14,7 +14,7 @@ import numpy as np
 from kvref.cite import cite
 from kvspec.forms import CODES, FLOATS, LARGEST_GROUP
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.refusals import row as refusals
+from kvspec.refusals import forms as refusals
 
 if TYPE_CHECKING:
     from kvref.list_model.rows import Rows

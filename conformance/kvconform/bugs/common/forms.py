@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvconform.bugs.real.row import Apart, Coding, Keeping, Laying
+from kvconform.bugs.real.forms import Apart, Coding, Keeping, Laying
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
 from kvref.growing import Growing
