@@ -26,9 +26,6 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from kvspec.errors import BadInput
-from kvspec.tables import table
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -72,8 +69,11 @@ BLOCK = 32
 LARGEST_GROUP = 1 << 16
 """Most elements that a form may name as a group."""
 
-PATTERN: str = table("kvspec.chapters", "forms")["fields"]["form"]["pattern"]
-"""What the text of a form, or of both, is like; `parsed` says what is refused besides."""
+_SCALES = r"(:-?(inf|nan|[0-9]{1,9}(\.[0-9]{1,12})?)){0,64}"
+_ONE = rf"(q8_0|q4_0|(int[48]a?|e4m3|e5m2)/(t|h|[0-9]{{1,5}}){_SCALES})"
+PATTERN = f"^{_ONE}(,{_ONE})?$"
+"""What the text of a form, or of both, is like; `parsed` says what is refused besides. The chapter's record has
+it too."""
 
 
 class Form(NamedTuple):
@@ -109,9 +109,9 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> tuple[Form, Form]:
-    """Read the forms of keys and of values. Raises BadInput that says what is wrong, and what may stand there."""
+    """Read the forms of keys and of values. Raises ValueError that says what is wrong, and what may stand there."""
     if not re.fullmatch(PATTERN, text):
-        raise BadInput(f"form {text!r:.60}: it must be like int8/32, int4a/64, e4m3/t:0.5 or q8_0; {_KNOWN}")
+        raise ValueError(f"form {text!r:.60}: it must be like int8/32, int4a/64, e4m3/t:0.5 or q8_0; {_KNOWN}")
     forms = [_one(part) for part in text.split(",")]
     return forms[0], forms[-1]
 
@@ -127,19 +127,19 @@ def _one(text: str) -> Form:
     if scale not in ("t", "h"):
         return _grouped(text, codes, int(scale), numbers)
     if codes not in FLOATS:
-        raise BadInput(f"form {text!r:.60}: scales can be given only for {' and '.join(FLOATS)}")
+        raise ValueError(f"form {text!r:.60}: scales can be given only for {' and '.join(FLOATS)}")
     given = tuple(map(float, numbers)) or (1.0,)
     if scale == "t" and len(given) > 1:
-        raise BadInput(f"form {text!r:.60}: one scale serves all rows (t), but {len(given)} are given")
+        raise ValueError(f"form {text!r:.60}: one scale serves all rows (t), but {len(given)} are given")
     return Form(codes, 0, tuple(_right(text, each) for each in given))
 
 
 def _grouped(text: str, codes: str, group: int, numbers: list[str]) -> Form:
     """A form whose scales are taken from rows."""
     if numbers:
-        raise BadInput(f"form {text!r:.60}: its scales are taken from rows, so none can be given")
+        raise ValueError(f"form {text!r:.60}: its scales are taken from rows, so none can be given")
     if not 1 <= group <= LARGEST_GROUP:
-        raise BadInput(f"form {text!r:.60}: a group has 1 to {LARGEST_GROUP} elements, not {group}")
+        raise ValueError(f"form {text!r:.60}: a group has 1 to {LARGEST_GROUP} elements, not {group}")
     return Form(codes, 0 if group == 1 else group)
 
 
@@ -148,7 +148,7 @@ def _right(text: str, scale: float) -> float:
     with np.errstate(over="ignore"):
         stored = float(np.float32(scale))
     if not 0 < stored < math.inf:
-        raise BadInput(f"form {text!r:.60}: a given scale must be above 0 and finite in f32, is {scale}")
+        raise ValueError(f"form {text!r:.60}: a given scale must be above 0 and finite in f32, is {scale}")
     return stored
 
 

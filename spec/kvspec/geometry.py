@@ -11,7 +11,6 @@ from msgspec import Struct, convert, defstruct, structs
 
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import LARGEST_SIZE, Field
-from kvspec.errors import BadInput
 from kvspec.forms import Form, parsed
 from kvspec.tables import table
 
@@ -117,7 +116,7 @@ def not_a_form(text: str, k_dim: int, v_dim: int) -> str:
     """Tell why rows of these widths cannot have the forms that a text names; empty if they can."""
     try:
         kept = parsed(text)
-    except BadInput as e:
+    except ValueError as e:
         return str(e)
     wrong = next((each for each in zip(kept, "kv", (k_dim, v_dim), strict=True) if not each[0].fits(each[2])), None)
     if wrong is None:

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from kvref.arithmetic.forms import decoded, encoded, parts
-from kvspec.errors import BadInput
-from kvspec.forms import CODES, Form, parsed, step
-from kvspec.geometry import DTYPES
+from kvspec.forms import CODES, PATTERN, Form, parsed, step
+from kvspec.geometry import DTYPES, TEXTS
 
 WIDTHS = (64, 128, 576)
 SCALED = ("int8/1", "int8/32", "int4/1", "int4/32", "int8a/64", "int4a/32", "e4m3/1", "e4m3/32", "e5m2/1")
@@ -238,7 +237,7 @@ def test_bytes_of_a_row(text, dim, wanted):
     ],
 )
 def test_forms_that_are_refused_say_what_may_stand_there(text):
-    with pytest.raises(BadInput, match=r"form .*(must|can|serves|has|none)"):
+    with pytest.raises(ValueError, match=r"form .*(must|can|serves|has|none)"):
         parsed(text)
 
 
@@ -246,3 +245,7 @@ def test_keys_and_values_may_have_forms_of_their_own():
     assert parsed("q8_0,int4a/32") == (Form("q8_0", 32), Form("int4a", 32))
     assert parsed("e4m3/t:0.5,e4m3/t:2")[1] == Form("e4m3", 0, (2.0,))
     assert ml_dtypes.finfo(parsed("e5m2/t")[0].of.dtype).max == 57344
+
+
+def test_the_record_has_the_pattern_of_the_parser():
+    assert TEXTS["form"] == PATTERN

@@ -7,7 +7,7 @@ form.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -16,8 +16,21 @@ from kvspec.forms import CODES, FLOATS, LARGEST_GROUP
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import forms as refusals
 
-if TYPE_CHECKING:
-    from kvref.list_model.rows import Rows
+
+class Written(Protocol):
+    """Rows that are appended: how many, their dtype, and the array where it was made."""
+
+    @property
+    def n(self) -> int:
+        """How many."""
+
+    @property
+    def dtype(self) -> str:
+        """Their dtype."""
+
+    @property
+    def array(self) -> Array | None:
+        """The array, where it was made."""
 
 
 def demand(config: Config) -> None:
@@ -50,7 +63,7 @@ def _scale(text: str) -> tuple[str, list[float]]:
     return group, [float(scale) for scale in given]
 
 
-def cite_written(config: Config, keys: Rows, values: Rows) -> None:
+def cite_written(config: Config, keys: Written, values: Written) -> None:
     """Cite what an append to a cache in a form owes, and what is special in its rows where these were made."""
     texts = _texts(config)
     if not texts or not keys.n:
