@@ -1,0 +1,153 @@
+"""ROW over lists that forget nothing: a row is kept as the nearest of all the numbers that its form can say.
+
+Written from the text of the chapter alone. Nothing is divided: of each group the table of its numbers is made, and
+the nearest is looked up there, in float64.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from kvspec.errors import Unsupported
+from support.engines.foreign import Foreign, remembering
+from support.engines.foreign.demands import want
+
+WHOLE = {"int8": (-127, 127), "int4": (-7, 7), "int8a": (0, 255), "int4a": (0, 15)}
+WHOLE |= {"q8_0": (-127, 127), "q4_0": (-8, 7)}
+"""The codes that are whole numbers: the first and the last."""
+
+FLOATS = {"e4m3": (3, 7, 448.0), "e5m2": (2, 15, 57344.0)}
+"""Digits behind the point, the bias of the exponent, and the largest number."""
+
+
+def numbers(codes: str) -> Any:
+    """All that a code can say, in order."""
+    if codes in WHOLE:
+        return np.arange(WHOLE[codes][0], WHOLE[codes][1] + 1.0)
+    digits, bias, largest = FLOATS[codes]
+    parts = product(range(2 * bias + 2), range(2**digits))
+    positive = {((e > 0) + m / 2**digits) * 2.0 ** (max(e, 1) - bias) for e, m in parts}
+    kept = sorted(number for number in positive if number <= largest)
+    return np.array([*(-number for number in reversed(kept) if number), *kept])
+
+
+class Form:
+    """What is kept of keys, or of values."""
+
+    def __init__(self, text: str, dim: int) -> None:
+        self.codes, _, shared = text.partition("/")
+        scale, *given = shared.split(":") if shared else ("32",)
+        self.table, self.given = numbers(self.codes), [float(number) for number in given]
+        if scale in ("t", "h"):
+            self.given, self.group = self.given or [1.0], dim
+            want(self.codes in FLOATS and (scale == "h" or len(self.given) == 1), f"scales given in {text}")
+            want(all(0 < np.float32(s) < np.inf for s in self.given), f"no such scale: {text}")
+        else:
+            want(not given and 1 <= int(scale) <= 1 << 16, f"no such form: {text}")
+            self.group = dim if scale == "1" else int(scale)
+            want(dim % self.group == 0, f"{dim} elements in {text}")
+
+    def kept(self, rows: Any) -> Any:
+        """Rows `[B, heads, n, dim]` as they are read."""
+        out = np.empty(rows.shape)
+        for b, head in np.ndindex(rows.shape[:2]):
+            groups = rows[b, head].astype(np.float64).reshape(-1, self.group)
+            read = [self.group_kept(group, head) for group in groups]
+            out[b, head] = np.array(read).reshape(rows.shape[2:])
+        return out.astype(np.float32).astype(rows.dtype)
+
+    def group_kept(self, group: Any, head: int) -> Any:
+        """One group as it is read."""
+        if self.given:
+            return self.nearest(group, self.table * np.float32(self.given[head % len(self.given)]))
+        if not np.isfinite(group).all():
+            return np.full(group.shape, np.nan)
+        return self.nearest(group, self.sayable(group))
+
+    def sayable(self, group: Any) -> Any:
+        """The numbers that the codes of this group can say."""
+        if self.codes.endswith("a"):
+            return group.min() + self.table * self.stored((group.max() - group.min()) / self.table[-1])
+        if self.codes == "q4_0":
+            return np.sort(self.table * self.stored(group[np.abs(group).argmax()] / -8))
+        return self.table * self.stored(np.abs(group).max() / self.table[-1])
+
+    def stored(self, scale: Any) -> float:
+        """The scale as it is kept."""
+        with np.errstate(over="ignore"):
+            return float(np.float16(scale) if self.codes.startswith("q") else np.float32(scale))
+
+    def nearest(self, group: Any, table: Any) -> Any:
+        """Of each element the nearest number of a table; NaN stays."""
+        at = np.searchsorted(table, np.nan_to_num(group)).clip(1, len(table) - 1)
+        low, high = table[at - 1], table[at]
+        with np.errstate(invalid="ignore"):
+            found = np.where(np.nan_to_num(group) - low < high - np.nan_to_num(group), low, high)
+        return np.where(np.isnan(group), np.nan, found)
+
+
+class Formed(remembering.Remembering):
+    """A cache whose rows are what their form can say."""
+
+    FORM: Any = Form
+
+    def __init__(self, kind: str, config: Any) -> None:
+        super().__init__(kind, config)
+        texts, dims = (config.form or "").split(","), (config.k_dim, config.v_dim)
+        both = zip((texts[0], texts[-1]), dims, strict=True) if config.form else ()
+        self.forms = [self.FORM(text, dim) for text, dim in both]
+
+    def append(self, keys: Any, values: Any) -> None:
+        """Add rows, and round the new ones."""
+        before = len(self.rows)
+        super().append(keys, values)
+        if self.forms:
+            self.rows[before:] = [self.rounded(key, value) for key, value in self.rows[before:]]
+
+    def rounded(self, key: Any, value: Any) -> remembering.Row:
+        """A key and a value `[B, heads, dim]` as they are read."""
+        both = zip(self.forms, (key, value), strict=True)
+        k, v = (form.kept(part[:, :, None])[:, :, 0] for form, part in both)
+        return k, v
+
+
+class Nearest:
+    """The adapter."""
+
+    CACHE = Formed
+
+    def describe(self) -> dict[str, Any]:
+        """What it claims."""
+        kinds = ("growing", "ring", "bounded", "sink")
+        return {"name": "nearest", "chapters": dict.fromkeys((*kinds, "mask", "snapshot", "forms"), "visible")}
+
+    def open(self, kind: str, config: Any) -> Any:
+        """A fresh cache."""
+        if kind not in remembering.KINDS:
+            raise Unsupported(f"no kind {kind}")
+        return self.CACHE(kind, config)
+
+
+class OneScale(Form):
+    """All groups of a row have the scale of the largest."""
+
+    def kept(self, rows: Any) -> Any:
+        if self.given or self.codes.startswith("q"):
+            return super().kept(rows)
+        self.group = rows.shape[-1]
+        return super().kept(rows)
+
+
+class OneForAll(Formed):
+    FORM = OneScale
+
+
+class NearestOneForAll(Nearest):
+    CACHE = OneForAll
+
+
+FOREIGN = (Foreign("forms:Nearest", ("forms",), "the nearest of all the numbers that a form can say"),)
+WRONG = {"forms:NearestOneForAll": ["ROW-7"]}
