@@ -1,0 +1,75 @@
+"""OpenVINO GenAI, judged whole by its tokens: what it cannot be started with is refused, a planted fault is found.
+
+Run by `nox -s engines-openvino-genai`; elsewhere it is not there, and these tests are skipped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.probe import engines
+from kvadapters.probe import Precision, Probe
+from kvadapters.serving.driver import Request, Wanted
+from kvconform.serving.run import Run
+from kvspec.errors import BadInput
+
+openvino_genai = pytest.importorskip("openvino_genai", reason="OpenVINO GenAI is not installed")
+pytestmark = pytest.mark.filterwarnings("default")
+
+SMALL = {"blocks": 24, "chunk": 64, "sequences": 6}
+
+
+PROBE: Probe = engines.small("qwen3", "full,full", "tokens")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("probe")
+    PROBE.write(into)
+    return into
+
+
+def judged(driver: Any, requests: int) -> Run:
+    run = Run(PROBE, driver, Precision())
+    run.go(requests, 1)
+    return run
+
+
+def started(folder: Path) -> Any:
+    from kvadapters.serving.drivers.openvino_genai import driver
+
+    return driver(Wanted(str(folder), **SMALL))
+
+
+def test_it_is_right_in_a_small_pool_and_says_that_it_tells_nothing(folder: Path) -> None:
+    run = judged(started(folder), 60)
+    assert not run.wrong_histories and run.player.counts["cached tokens told"] == 0
+
+
+def test_a_first_block_of_the_request_before_is_found(folder: Path) -> None:
+    """As if blocks were found again by something else than their tokens."""
+    driver, before = started(folder), [()]  # the tokens of the request before
+    submit = driver.submit
+
+    def confused(request: Request) -> Any:
+        other, tokens = before[0], request.tokens
+        before[0] = tokens
+        if len(other) > 32 < len(tokens):
+            request = replace(request, tokens=other[:32] + tokens[32:])
+        return submit(request)
+
+    driver.submit = confused
+    assert judged(driver, 200).failures
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"block": 16}, {"dtype": "f64"}, {"rows": "fp8_e4m3"}, {"longest": 100}], ids=lambda w: next(iter(w))
+)
+def test_what_it_cannot_be_is_refused(folder: Path, wanted: dict[str, Any]) -> None:
+    from kvadapters.serving.drivers.openvino_genai import driver
+
+    with pytest.raises(BadInput, match=r"OpenVINO GenAI|cannot be started with longest"):
+        driver(Wanted(str(folder), **wanted))
