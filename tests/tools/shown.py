@@ -32,6 +32,7 @@ ENGINES = {
     "flax": {"flax", "jax"},
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},
+    "openvino": {"openvino", "openvino_genai", "optimum"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
 
@@ -77,13 +78,18 @@ def run(script: str, folder: Path) -> tuple[int, str]:
 
 
 def _models(script: str, folder: Path) -> Iterator[str]:
-    """The checkpoint of a probe with the window that the text of a script asks for."""
+    """The checkpoint of a probe that the text of a script asks for: with a window, or in a format."""
     text = " ".join(str(ast.get_docstring(ast.parse(SCRIPTS[script].read_text(encoding="utf-8")))).split())
     if asked := re.search(r"Give a gguf(?: with a window of (\d+))?", text):
         output = "weights" if "--format gguf" in text else "tokens"
         probe = Probe.of("gemma3", f"window {asked[1] or 4},full", output)
         probe.write(folder, file_format="gguf")
         yield str(folder / "model.gguf")
+    if "in OpenVINO's format" in text:
+        from kvadapters.serving.drivers.openvino_genai import exported
+
+        Probe.of("qwen3", "full,full", "tokens").write(folder)
+        yield str(exported(folder))
 
 
 def told() -> dict[str, str]:
