@@ -17,7 +17,19 @@ STDLIB = frozenset(sys.stdlib_module_names)
 SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
 ENGINES = {
     *("mlx", "mlx_lm", "torch", "transformers", "onnx", "onnxruntime"),
-    *("litgpt", "executorch", "torchtune", "flax", "jax", "llama_cpp", "gguf", "vllm"),
+    *(
+        "litgpt",
+        "executorch",
+        "torchtune",
+        "flax",
+        "jax",
+        "llama_cpp",
+        "gguf",
+        "vllm",
+        "openvino",
+        "openvino_genai",
+        "optimum",
+    ),
 }
 """What the adapters of released engines import, each its own."""
 
