@@ -1,15 +1,40 @@
-"""What to try first on a mutant: the traces that showed the mutants most like it."""
+"""What to try first on a mutant: the trace that showed it before, or those that showed the mutants most like it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.trace_sources import SOURCES, Hints, Item
-from kvworkshop.hunt import HuntResult
+from kvspec.contract import CHAPTERS
+from kvspec.errors import BadInput
+from kvspec.notation import from_sentence, sentence
+from kvspec.records.mutants import Matrix
+from kvworkshop.hunt import AGAIN, HuntResult
 
 MOST = 6, 3
 """Traces of each source that are tried first: those that showed other faults of the function, and of its module."""
+
+
+def again(matrix: Matrix) -> dict[str, Hints]:
+    """Give what showed each systematic fault in a matrix, by its id: the worked example that begins so, or else the
+    trace alone. Nothing where the trace can no longer be read."""
+    examples, found = dict(_beginnings()), dict[str, Hints]()
+    for m in matrix.mutants:
+        if m.bug_class == "systematic" and m.killed and m.trace:
+            try:
+                item = examples.get(m.trace) or Item(from_sentence(m.trace))
+            except BadInput:
+                continue
+            found[m.id] = {AGAIN: (item,)}
+    return found
+
+
+def _beginnings() -> Iterator[tuple[str, Item]]:
+    """The beginnings of all worked examples, in the words of a matrix; the first example last, which is kept."""
+    for item in reversed([item for chapter in CHAPTERS for item in SOURCES["examples"](chapter)]):
+        yield from ((sentence(item.trace.cut(n)), item) for n in range(1, len(item.trace.ops) + 1))
 
 
 class LatestKills:

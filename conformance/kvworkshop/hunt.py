@@ -46,6 +46,10 @@ SHORT = 3
 """A trace of at most this many operations is not shortened."""
 
 
+AGAIN = "again"
+"""Where hints hold the trace that showed a systematic fault before. What shows on it again is tried on no other."""
+
+
 @dataclass(frozen=True)
 class Kill:
     """The trace that showed a mutant, and how."""
@@ -85,10 +89,13 @@ class HuntResult:
 def hunt(mutant: Mutant, hints: Hints | None = None, first: bool = False) -> HuntResult:
     """Try a mutant on a few traces of each source, hints first; on all of them if those do not find it.
 
-    With `first` it ends with the first source that finds it, and leaves that trace as it is.
+    A trace that showed it before, under AGAIN, is enough if it shows it again. With `first` the hunt ends with the
+    first source that finds the mutant, and leaves that trace as it is.
     """
     began = time.monotonic()
     hunter, result = _Hunter(mutant, first), HuntResult(mutant.id)
+    if kill := hunter.again((hints or {}).get(AGAIN, ())):
+        return HuntResult(mutant.id, {kill.source: kill}, kill, seconds=time.monotonic() - began)
     for source in SOONEST if first else SOURCES:
         result.kills[source] = hunter.first(source, chain((hints or {}).get(source, ()), hunter.some(source)))
         if result.kills[source] and (first or mutant.stop_at_first_kill):
@@ -124,6 +131,11 @@ class _Hunter:
                 self.about = description(self.adapter.describe())
         except (Exception, Hang) as e:
             self.broken = f"the adapter cannot be made: {type(e).__name__}: {e}"
+
+    def again(self, items: Sequence[Item]) -> Kill | None:
+        """What shows the mutant as before."""
+        kills = (self._try("examples" if item.example else AGAIN, item) for item in items)
+        return next((kill for kill in kills if kill), None)
 
     def some(self, source: str) -> Iterator[Item]:
         """What is tried first: a part of the covers, and where one kill is enough of what is drawn; on systematic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
@@ -32,11 +32,14 @@ KNOWN: dict[str, Mutant] = {}
 """Mutants by id: the hunted ones, which forked processes share; in any other process all mutants."""
 
 
-def all_of(mutants: Sequence[Mutant], pool: Pool, first: bool = False) -> Iterator[HuntResult]:
-    """The result of every hunt, in the order in which they end. Raises CannotRun, BrokenExecutor."""
+def all_of(
+    mutants: Sequence[Mutant], pool: Pool, first: bool = False, again: Mapping[str, Hints] | None = None
+) -> Iterator[HuntResult]:
+    """The result of every hunt, in the order in which they end. `again`: what showed mutants before, by their ids.
+    Raises CannotRun, BrokenExecutor."""
     KNOWN.update((m.id, m) for m in mutants)
     latest = LatestKills()
-    tasks = ((m.id, latest.hints(m), first) for m in mutants)
+    tasks = ((m.id, latest.hints(m) | (again or {}).get(m.id, {}), first) for m in mutants)
     for (id_, *_), future in completed(pool, hunt_by_id, tasks):
         result = _result(KNOWN[id_], future)
         latest.note(KNOWN[id_], result)

@@ -21,7 +21,7 @@ from kvconform.runner.record.provenance import suite_digest
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.records.mutants import Matrix
-from kvworkshop import hunt_tasks, matrix
+from kvworkshop import hints, hunt_tasks, matrix
 from kvworkshop.hunt import HuntResult
 from kvworkshop.kinds import KINDS
 
@@ -82,11 +82,12 @@ def _done(begun: Matrix, chosen: Sequence[Mutant]) -> set[str]:
 def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], int]:
     """Hunt; give the results, and the status of a command that ended before the last one, else 0."""
     found = list[HuntResult]()
+    again = hints.again(json_file.load(Path(options.again), Matrix)) if options.again else {}
     try:
         with opened(
             options.processes, options.on, seconds=hunt_tasks.LONGEST_TASK, memory_limit=hunt_tasks.MEMORY
         ) as pool:
-            found.extend(_told(hunt_tasks.all_of(tried, pool, options.first), tried))
+            found.extend(_told(hunt_tasks.all_of(tried, pool, options.first, again), tried))
     except BrokenExecutor as e:
         tell(_ended(f"{e}", len(found), len(tried), options.report))
         return found, 3

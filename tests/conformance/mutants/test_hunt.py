@@ -5,30 +5,35 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from kvadapters.reference import Reference
 from kvconform.bugs import trace_sources
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.planting import having
 from kvconform.bugs.time_limit import Hang, time_limit
+from kvconform.bugs.trace_sources import Item
 from kvconform.checks.suite import suite
 from kvconform.judge.trial_result import TrialResult
 from kvref.growing import Growing
 from kvspec.contract import Pair
 from kvspec.notation import from_sentence, sentence
+from kvspec.records.mutants import Matrix
 from kvspec.trace import Trace
-from kvworkshop import controls, correct_variants, hunt
+from kvworkshop import controls, correct_variants, hints, hunt, matrix
 from support.running.local_adapter import LocalAdapter
 
 
 def mutant(adapter: Any, clauses: tuple[str, ...] = ("GROW-2",), **more: Any) -> Mutant:
     """A mutant that is tried on the growing cache's traces."""
-    return Mutant("tried", "GROW", "", clauses, adapter, **{"chapters": ("growing",), **more})
+    known = {"bug_class": "GROW", "chapters": ("growing",), **more}
+    return Mutant("tried", says="", clauses=clauses, adapter=adapter, **known)
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +99,33 @@ def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
     found = hunt.hunt(mutant(controls.Losing, ("RING-14",)))
     assert found.killed and found.right is False
+
+
+def test_a_trace_that_shows_a_fault_again_is_enough_and_else_it_is_hunted() -> None:
+    shows, hides = (Item(from_sentence(f"growing: {words}")) for words in ("append 2", "append 0"))
+    fault = mutant(controls.Losing, (), bug_class="systematic", stop_at_first_kill=True)
+    again = hunt.hunt(fault, {hunt.AGAIN: (shows,)})
+    assert list(again.kills) == [hunt.AGAIN] and again.shortest is not None and again.shortest.trace == shows.trace
+    assert list(hunt.hunt(fault, {hunt.AGAIN: (hides,)}).kills) == ["examples"]
+
+
+def test_what_showed_a_fault_is_the_worked_example_that_begins_so_or_the_trace() -> None:
+    (worked, *_) = trace_sources.examples("ring")
+    traces = sentence(worked.trace.cut(1)), "growing: append 2; append 3; append 4; append 5", "growing: nonsense"
+    assert traces[1] not in map(sentence, (i.trace for i in trace_sources.examples("growing")))
+    found = hints.again(matrix_of("systematic", traces))
+    assert [found[str(n)][hunt.AGAIN][0].example is None for n in (0, 1)] == [False, True] and len(found) == 2
+    assert hints.again(matrix_of("RING", traces)) == {}, "of a real bug all sources are told"
+
+
+def matrix_of(bug_class: str, traces: tuple[str, ...]) -> Matrix:
+    """A matrix of mutants that these traces show."""
+    kills = [hunt.Kill("cover", ("GROW-2",), from_sentence("growing: append 1"), "") for _ in traces]
+    mutants = [replace(mutant(controls.Losing, ()), id=str(n), bug_class=bug_class) for n in range(len(traces))]
+    results = [hunt.HuntResult(m.id, {}, kill) for m, kill in zip(mutants, kills, strict=True)]
+    made = matrix.made(mutants, results, 0)
+    made.mutants = [structs.replace(m, trace=trace) for m, trace in zip(made.mutants, traces, strict=True)]
+    return made
 
 
 def test_the_first_source_is_enough_where_that_is_asked_for() -> None:

@@ -81,6 +81,12 @@ def mutants(parser: ArgumentParser) -> None:
         help="stop at the first source that finds a mutant, and leave its trace as it is",
     )
     parser.add_argument(
+        "--again",
+        metavar="MATRIX",
+        help="try each systematic fault first on the trace that shows it in this mutants.json; hunt it only where "
+        "that does not show it again",
+    )
+    parser.add_argument(
         "--argued", action="store_true", help="also try the mutants that are argued to be equivalent"
     )
     parser.add_argument("--list", action="store_true", help="list the mutants and what each does, and stop")
