@@ -102,6 +102,11 @@ class Form(NamedTuple):
         """Count the bytes of a row in one head: codes, scales, lowest values."""
         return self.code_bytes(dim) + self.groups(dim) * self.of.scale.itemsize * (1 + self.of.affine)
 
+    def wide(self, dim: int) -> int:
+        """Give the next width that it fits."""
+        group = max(1, self.group)
+        return group * -(-max(1, dim) // group)
+
     def fits(self, dim: int) -> bool:
         """Tell whether the width is a multiple of the group."""
         return dim >= 1 and (self.group == 0 or dim % self.group == 0)

@@ -56,7 +56,7 @@ def within(trace: Trace, adapter: Description) -> Trace:
     if adapter.most_heads is not None and config.kv_heads > adapter.most_heads:
         config = config.changed(kv_heads=adapter.most_heads)
     if valid(config):
-        config = adapter.widened(config, _widths_named(trace))
+        config = adapter.widened(adapter.formed(config), _widths_named(trace))
     given = trace.ops if adapter.runs else _one_by_one(trace)
     given = tuple(_as_taken(op, adapter, config.dtype) for op in given)
     ops = given if largest is None else tuple(piece for op in given for piece in _pieces(op, largest))
@@ -226,7 +226,8 @@ def _outside(op: Operation, adapter: Description, config: Config) -> list[str]:
     narrow = config.window is not None and config.window < adapter.least_window
     windows = [f"a window of {config.window}"] if narrow else []
     rows = [f"{config.kv_heads} heads of {config.k_dim} and {config.v_dim} elements"]
-    return windows if adapter.takes_rows(config) else windows + rows
+    form = [] if adapter.takes_form(config.form) else [f"the form {config.form}"]
+    return [*windows, *form, *([] if adapter.takes_rows(config) else rows)]
 
 
 def cut(trace: Trace, adapter: Description) -> Trace:

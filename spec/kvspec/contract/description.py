@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import Any, Literal, cast
+from zlib import crc32
 
 from kvspec.chapters import CHAPTERS
 from kvspec.contract.description_fields import (
@@ -19,6 +20,7 @@ from kvspec.contract.description_fields import (
     want,
 )
 from kvspec.contract.vocabulary import LEVELS, Level
+from kvspec.forms import parsed
 from kvspec.geometry import DTYPES, Config
 from kvspec.registry import CACHES, DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
 
@@ -90,6 +92,8 @@ class Description:
     """Widths of keys and values are multiples of it."""
     equal: bool = False
     """Whether keys and values have one width."""
+    forms: tuple[str, ...] = ()
+    """The forms of rows that it opens; any if there is none."""
     refusals: Literal["own", "cited"] = "own"
     """own: any exception is a refusal if nothing changed. cited: a refusal names its clause."""
     by_adapter: tuple[str, ...] = ()
@@ -125,7 +129,8 @@ class Description:
     @property
     def complete(self) -> bool:
         """Tell whether each claim has all its abilities, and holds for all windows and widths."""
-        return not any(claim.without for claim in self.chapters.values()) and not self._sizes()
+        whole = not any(claim.without for claim in self.chapters.values())
+        return whole and not self._sizes() and not self.forms
 
     @property
     def answers(self) -> set[str]:
@@ -159,7 +164,22 @@ class Description:
         """Tell whether a valid config is within the declared limits."""
         window = self.least_window if config.window is None else config.window
         sizes = config.batch <= (self.largest_batch or config.batch) and window >= self.least_window
-        return config.dtype in self.dtypes and sizes and self.takes_rows(config)
+        return config.dtype in self.dtypes and sizes and self.takes_rows(config) and self.takes_form(config.form)
+
+    def takes_form(self, text: str | None) -> bool:
+        """Tell whether a form of rows is within the declared limits."""
+        return text is None or not self.forms or text in self.forms
+
+    def formed(self, config: Config) -> Config:
+        """Give the config with a form that is within the declared limits, of the same codes if there is one,
+        and rows as much wider as that needs."""
+        if self.takes_form(config.form):
+            return config
+        codes = config.form.partition("/")[0]
+        like = [text for text in self.forms if text.partition("/")[0] == codes] or self.forms
+        text = like[crc32(config.form.encode()) % len(like)]
+        keys, values = parsed(text)
+        return config.changed(form=text, k_dim=keys.wide(config.k_dim), v_dim=values.wide(config.v_dim))
 
     def takes_rows(self, config: Config) -> bool:
         """Tell whether the heads and the widths of a config are within the declared limits."""
@@ -188,7 +208,7 @@ class Description:
 
     def to_json(self) -> dict[str, Any]:
         """Give the JSON for the wire and the run record."""
-        most = {"rows": self.most_rows, "heads": self.most_heads}
+        most = {"rows": self.most_rows, "heads": self.most_heads, "form": list(self.forms) or None}
         most = {name: limit for name, limit in most.items() if limit is not None}
         return {
             "name": self.name,
@@ -253,6 +273,7 @@ def description(said: Any) -> Description:
         least_window=window.get("least", 1),
         multiple=dims.get("multiple", 1),
         equal=dims.get("equal", False),
+        forms=tuple(limits.get("form") or ()),
         refusals=cast(Any, refusals),
         by_adapter=tuple(by_adapter),
         inputs=tuple(inputs),

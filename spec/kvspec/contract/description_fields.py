@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvspec.errors import BadInput
+from kvspec.forms import parsed
 from kvspec.geometry import DTYPES
 from kvspec.input_forms import INPUTS
 
@@ -71,14 +72,31 @@ LIMITS: dict[str, dict[str, type]] = {"window": {"least": int}, "dims": {"multip
 
 
 def check_limits(limits: Mapping[str, Any]) -> None:
-    """Check the limits of appends, batches, rows, heads, windows and widths."""
+    """Check the limits of appends, batches, rows, heads, windows, widths and forms."""
     for name, limit in limits.items():
-        known = ("append", "batch", "rows", "heads", *LIMITS)
+        known = ("append", "batch", "rows", "heads", "form", *LIMITS)
         want(name in known, f"unknown limit {name!r:.40}; known: {', '.join(known)}")
-        if name in LIMITS:
+        if name == "form":
+            _check_forms(limit)
+        elif name in LIMITS:
             _check_parts(name, limit)
         else:
             want(limit is None or _is_size(limit), f"limit {name} must be a whole number above 0, or null")
+
+
+MOST_FORMS = 64
+"""Most forms that an adapter may list."""
+
+
+def _check_forms(listed: Any) -> None:
+    """Check that these are forms of rows."""
+    right = isinstance(listed, list | tuple) and len(listed) <= MOST_FORMS
+    want(right, f"limit form must be a list of at most {MOST_FORMS} forms, is {listed!r:.60}")
+    for text in listed:
+        try:
+            parsed(text if isinstance(text, str) else "")
+        except ValueError as e:
+            raise BadInput(f"describe: limit form: {e}") from None
 
 
 def _check_parts(name: str, limit: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
-from kvspec.contract.description_fields import KNOWN, SEVERAL
+from kvspec.contract.description_fields import KNOWN, MOST_FORMS, SEVERAL
+from kvspec.forms import PATTERN
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.input_forms import INPUTS
 from kvspec.operations.arguments import CACHE_NAME
@@ -244,6 +245,12 @@ def describe() -> Schema:
                         "batch": limit,
                         "rows": limit,
                         "heads": limit,
+                        "form": {
+                            "description": "The forms of rows that it opens; any if left out.",
+                            "type": "array",
+                            "maxItems": MOST_FORMS,
+                            "items": {"type": "string", "pattern": PATTERN},
+                        },
                         "window": _object((), {"least": size}, description="The smallest window of a ring."),
                         "dims": _object(
                             (),

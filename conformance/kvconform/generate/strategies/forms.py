@@ -84,10 +84,8 @@ def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda num
 
 def fitting(config: Config, text: str) -> Config:
     """Give a config this form, and widths that it fits: multiples of its group, wide enough to name many rows."""
-    keys, values = (max(1, form.group) for form in parsed(text))
-    widths = (group * -(-max(dim, 6) // group) for group, dim in ((keys, config.k_dim), (values, config.v_dim)))
-    k_dim, v_dim = widths
-    return config.changed(form=text, k_dim=k_dim, v_dim=v_dim)
+    keys, values = parsed(text)
+    return config.changed(form=text, k_dim=keys.wide(max(config.k_dim, 6)), v_dim=values.wide(max(config.v_dim, 6)))
 
 
 def _rounded(op: Operation) -> Operation:
