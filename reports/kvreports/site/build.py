@@ -25,6 +25,8 @@ from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import Clause, chapter_text
 from kvspec.records.run import HELD
 
+FIRST = "RING-19.1"
+"""The example that the player begins with."""
 WORST = 5
 """How many caches the first page names."""
 
@@ -43,8 +45,8 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
         yield "sitemap.xml", site.map()
     yield addresses.file(""), _home(site)
     yield addresses.file("chapters"), site.render("chapters.html.j2", "chapters", listed=_chapters(content))
-    for name in ("search", "player"):
-        yield addresses.file(name), site.render(f"{name}.html.j2", name)
+    yield addresses.file("search"), site.render("search.html.j2", "search")
+    yield addresses.file("player"), site.render("player.html.j2", "player", first=_first(content))
     yield addresses.file("words"), site.render("words.html.j2", "words", words=index)
     yield (
         addresses.file("board"),
@@ -53,6 +55,12 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)
+
+
+def _first(content: Content) -> tuple[Html, str] | None:
+    """The example that the player begins with, as `_example` gives it; None where it is not performed."""
+    drawn = content.examples.get(FIRST)
+    return _example(drawn) if drawn and drawn.steps else None
 
 
 def _home(site: Site) -> str:

@@ -158,21 +158,32 @@
     });
   });
 
-  /* A link carries a trace: it is opened at the top of the page. */
+  /* A link carries a trace: it is opened at the top of the page. The page of the player has one to begin with. */
   function carried() {
-    var found = /^#trace=([\w-]+)(?:&step=(\d+))?$/.exec(location.hash), place = document.querySelector("main");
+    var here = document.getElementById("player-here"), place = here || document.querySelector("main");
+    var found = /^#trace=([\w-]+)(?:&step=(\d+))?$/.exec(location.hash) || (here && here.dataset.trace ? ["", here.dataset.trace] : null);
     if (!found || !place) { return; }
-    var old = document.getElementById("carried");
-    if (old) { old.remove(); }
-    var section = make("section", { id: "carried", "aria-label": "The trace in the address" });
-    (document.getElementById("player-here") || place).prepend(section);
+    ["carried", "drawn-here"].forEach(function (id) { var old = document.getElementById(id); if (old) { old.remove(); } });
+    var section = make("section", { id: "carried", "aria-label": location.hash ? "The trace in the address" : "An example" });
+    place.prepend(section);
     unpack(found[1]).then(function (told) {
       var player = Player(told, found[1], null);
       section.append(make("h2", {}, [told.title]), player.root);
       player.go(Number(found[2] || 1) - 1);
-      player.root.focus();
+      if (location.hash) { player.root.focus(); }
     }).catch(function () {
       section.append(make("p", { "class": "warn", role: "alert" }, ["The address carries no trace that can be read. Was it cut off?"]));
+    });
+  }
+  /* A link that is pasted is opened, or the part of it behind #trace=. */
+  var pasted = document.getElementById("pasted");
+  if (pasted) {
+    pasted.hidden = false;
+    pasted.addEventListener("submit", function (event) {
+      event.preventDefault();
+      var text = pasted.elements.trace.value.trim(), found = /trace=([\w-]+)(?:&step=(\d+))?/.exec(text) || /^([\w-]{20,})$/.exec(text);
+      document.getElementById("pasted-told").textContent = found ? "" : "No trace is in this text: paste a link that has #trace= in it.";
+      if (found) { location.hash = "trace=" + found[1] + (found[2] ? "&step=" + found[2] : ""); }
     });
   }
   window.addEventListener("hashchange", carried);
