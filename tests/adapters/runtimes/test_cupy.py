@@ -22,6 +22,7 @@ from kvgpu.adapters import CuPy
 from kvgpu.captured.batch_step import CapturedBatchStep
 from kvgpu.runtime import Work
 from kvgpu.runtimes.capture import Recording
+from kvgpu.runtimes.fast.cuda_fast import FastCuPyRuntime
 from kvgpu.runtimes.nvidia import cupy, nvrtc
 from kvspec.contract import Attention, Rope, description
 from kvspec.errors import CannotRun
@@ -314,6 +315,14 @@ def test_a_cubin_that_the_driver_does_not_take_is_said_with_versions(unshared: N
         changed.setattr(nvrtc, "kept", lambda text, architecture: b"for another driver")
         with pytest.raises(CannotRun, match=r"cannot be used: CUDA_ERROR_NO_BINARY_FOR_GPU.*\(driver 13.0, CUDA"):
             CuPy()
+
+
+def test_a_gpu_without_the_tensor_cores_that_it_needs_is_left_to_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_cupy.installed(), monkeypatch.context() as changed:
+        changed.setattr(nvrtc, "kept", lambda text, architecture: text.encode())
+        changed.setattr(sys.modules["cupy"].cuda, "Device", lambda: SimpleNamespace(compute_capability="75"))
+        with pytest.raises(CannotRun, match=r"compute capability 8\.0; this one has 7\.5: take cupy"):
+            FastCuPyRuntime()
 
 
 def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:

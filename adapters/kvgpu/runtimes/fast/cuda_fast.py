@@ -10,19 +10,27 @@ from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvgpu.runtimes.fast.warp_attention import TILE
 from kvgpu.runtimes.nvidia.cupy import CuPyRuntime
+from kvspec.errors import CannotRun
 
 BLOCKS_AT_ONCE = 2
 """Blocks that a multiprocessor has room for."""
+
+LEAST = 80
+"""Ten times the compute capability of the first GPUs with the products and the copies that it uses."""
 
 MOST_POSITIONS = 1 << 30
 """The kernel counts positions in 32 bits."""
 
 
 class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
-    """As `CuPyRuntime`; strict launches go to the tensor cores where rows are of a geometry for them."""
+    """As `CuPyRuntime`; strict launches go to the tensor cores where rows are of a geometry for them. Raises
+    CannotRun on a GPU that lacks what they need."""
 
     def __init__(self) -> None:
         super().__init__()
+        if int(self._capability) < LEAST:
+            has = f"{self._capability[:-1]}.{self._capability[-1]}"
+            raise CannotRun(f"cupy-fast needs a GPU of compute capability 8.0; this one has {has}: take cupy")
         device = self._cuda.getDeviceProperties(self._cuda.getDevice())
         self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
         self._strict = StrictLaunches(self, geometry, partial(warp_kernels.made, self))
