@@ -14,6 +14,7 @@ from kvspec.contract import CHAPTERS, Pair
 from kvspec.geometry import Config
 from kvworkshop import correct_variants
 from support.engines import dialect_engines
+from support.engines.foreign.forms import Nearest
 
 KINDS_BESIDE = {
     "growing": ("mask", "snapshot", "draft", "mem", "residency", "attention", "rope"),
@@ -129,6 +130,22 @@ def variant(name: str) -> Any:
     return Claiming(made, {chapter: claim for chapter, claim in said.items() if chapter in of})
 
 
+FORMED = ("growing", "ring")
+"""The kinds that are attacked in forms."""
+
+FORMS_OF: dict[str, tuple[Callable[[], Any], str]] = {
+    "in forms": (Reference, "storage"),
+    "nearest": (Nearest, "visible"),
+}
+"""The caches that have forms: what makes them, and at what level."""
+
+
+def formed(kind: str, name: str) -> Any:
+    """A kind of one of them, with its forms."""
+    make, level = FORMS_OF[name]
+    return Claiming(make(), dict.fromkeys((kind, "forms"), level))
+
+
 def bases() -> list[Base]:
     """Those that attacks are put on: every kind in several designs."""
     made = [Base(f"reference {kind}", kind, partial(reference, kind)) for kind in KINDS_BESIDE]
@@ -139,6 +156,7 @@ def bases() -> list[Base]:
         for name in ("Transposed", "FromTheEnd")
         for kind in ("growing", "ring", "sink", "store")
     ]
+    made += [Base(f"{name} {kind}", kind, partial(formed, kind, name)) for kind in FORMED for name in FORMS_OF]
     return made + [Base(d.__name__, d.kind, partial(designs.Design, d)) for d in designs.CLAIMS]
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hostile.attacks.bases import Base, Claiming, bases
 from hostile.attacks.effects import ROWS, Effect, effects
-from hostile.attacks.triggers import Trigger, triggers
+from hostile.attacks.triggers import FORMS, Trigger, triggers
 from hostile.attacks.wrapper import Attacked, Where
 
 SEED = 29
@@ -60,6 +60,8 @@ class Attack(NamedTuple):
             return "batch"
         if self.base.kind == "layers":
             return "layers"
+        if self.trigger.id in FORMS:
+            return "forms"
         return CHAPTER_OF.get(self.where.method, self.base.kind)
 
     @property
@@ -195,6 +197,7 @@ NEEDS = {
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",
     "rotated in attention": "rope",
+    **dict.fromkeys(FORMS, "forms"),
 }
 """The chapters whose operations a trigger is about."""
 

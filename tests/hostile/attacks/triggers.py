@@ -409,6 +409,24 @@ def combinations() -> Iterator[Trigger]:
         )
 
 
+FORMS: dict[str, Callable[[str], bool]] = {
+    "codes of 4 bits": lambda form: "int4" in form or "q4_0" in form,
+    "codes that are floats": lambda form: form.startswith("e"),
+    "scales that are given": lambda form: "/t" in form or "/h" in form,
+    "a scale for a row": lambda form: "/1" in form,
+    "blocks of 32": lambda form: form.startswith("q"),
+    "a form of keys and one of values": lambda form: "," in form,
+}
+"""What a form may be."""
+
+
+def in_forms() -> Iterator[Trigger]:
+    """Forms of rows."""
+    for name, when in FORMS.items():
+        suits = lambda where: where.kind in ("growing", "ring")  # noqa: E731
+        yield Trigger(name, "combination", lambda e, w=when: w(e.config.form or ""), suits)
+
+
 SORTS = ("size", "two sizes", "place", "order", "content", "count", "observation", "combination")
 
 
@@ -416,5 +434,5 @@ def triggers() -> list[Trigger]:
     """All of them."""
     return [
         *(*sizes(), *two_sizes(), *places(), *orders()),
-        *(*contents(), *counts(), *observations(), *combinations()),
+        *(*contents(), *counts(), *observations(), *combinations(), *in_forms()),
     ]
