@@ -6,14 +6,14 @@ operation, because the append's own queries see it; `kept` says from which posit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from kvref import snapshot
 from kvref.cite import cite
-from kvref.memory.rows import Rows, count
+from kvref.memory.layer_rows import Kept, SavedLayers
+from kvref.memory.rows import Rows, joined
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals
@@ -42,28 +42,6 @@ def _view(layer: int, kind: str, *sizes: str) -> View:
     if kind == "share":
         return View(kind, 1, 0, numbers[0])
     return View(kind, numbers[-1] if numbers else 1, numbers[0] if kind == "sinks" else 0, layer)
-
-
-@dataclass
-class Kept:
-    """The rows of one layer `[1, kv_heads, slots, dim]`: in which slots they lie, at which positions they stand."""
-
-    rows: Rows
-    slots: list[int] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    kept: int = 0
-
-    def keep(self, which: Sequence[int]) -> None:
-        """Keep these of the rows, by their indices; nothing moves."""
-        self.slots, self.places = [self.slots[i] for i in which], [self.places[i] for i in which]
-
-    def join(self, new: Pair, first: int) -> None:
-        """Put rows behind the others, the first of them at this position."""
-        if len(self.slots) < len(self.rows):
-            self.rows = self.rows.taken(self.slots)
-        self.rows.join(new)
-        self.slots = list(range(len(self.rows)))
-        self.places += range(first, first + count(new))
 
 
 class Layers:
@@ -196,13 +174,13 @@ class Layers:
         """The first layer that lacks rows which a query at `to` sees; None if every layer can go there."""
         if to == self.offset:
             return None
-        return next((layer for layer in self.stored if not self._goes(layer, to)), None)
+        return next((layer for layer in self.stored if not self._goes(layer, to, self.stored[layer].kept)), None)
 
-    def _goes(self, layer: int, to: int) -> bool:
-        """Whether a layer has all rows that a query at `to` sees."""
+    def _goes(self, layer: int, to: int, kept: int) -> bool:
+        """Whether a layer that has its rows from position `kept` on has all that a query at `to` sees."""
         view = self.of[layer]
         first = max(self.first(view, to), view.sinks)
-        return first >= self.stored[layer].kept or first >= to
+        return first >= kept or first >= to
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset of all layers. Refused, for all of them, if one lacks a row."""
@@ -230,3 +208,42 @@ class Layers:
             return
         kept.keep([i for i in self._needed(layer) if kept.places[i] < to])
         kept.kept = min(kept.kept, to)
+
+    def snapshot(self, start: int) -> SavedLayers | None:
+        """What each layer needs at the offset, and nothing of layers that share; none if `start` is not before it."""
+        cite("SNAP-5")
+        if max(0, start) >= self.offset:
+            cite("SNAP-2")
+            return None
+        cite("LAYER-30", "SNAP-28")
+        needed = {layer: self._needed(layer) for layer in self.stored}
+        rows = joined(*(kept.rows.chosen([kept.slots[i] for i in needed[layer]]) for layer, kept in self.stored.items()))
+        layers = [([kept.places[i] for i in needed[layer]], kept.kept) for layer, kept in self.stored.items()]
+        return SavedLayers(self.config, rows, self.offset, layers)
+
+    def restore(self, saved: SavedLayers | None, to: int) -> None:
+        """Put the rows of all layers back, and make `to` the offset. Refused if one was saved without rows needed
+        there."""
+        if saved is None:
+            cite("SNAP-11")
+            self.rewind(to)
+            return
+        snapshot.check("restore", saved, self.kind, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if (lacking := self._not_saved(saved, to)) is not None:
+            self.refused = "LAYER-34"
+            raise refusals_layers.not_saved("LAYER-32", to, lacking, saved.stop)
+        cite("SNAP-3", "SNAP-4", "LAYER-31" if to == saved.stop else "LAYER-33")
+        self.stored = {layer: saved.put_back(i, self.one) for i, layer in enumerate(self.stored)}
+        self.offset = saved.stop
+        for layer in self.stored:
+            self._cut(layer, to)
+        self.offset, self.queries, self.refused = to, 0, ""
+
+    def _not_saved(self, saved: SavedLayers, to: int) -> int | None:
+        """The first layer of which rows are not in a snapshot that a query at `to` sees; None if there is none."""
+        if to == saved.stop:
+            return None
+        each = zip(self.stored, saved.layers, strict=True)
+        return next((layer for layer, (_, kept) in each if not self._goes(layer, to, kept)), None)

@@ -9,6 +9,7 @@ from typing import Any
 from kvconform.oracle.earlier import Earlier
 from kvref.cite import cite, cited
 from kvref.list_model.unsaid import Unsaid
+from kvspec.geometry import Config
 from kvspec.operations.table import (
     CHAPTER_OF,
     OPEN,
@@ -60,6 +61,11 @@ def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bo
         cite(BESIDE)
 
 
+def _windowed(config: Config) -> bool:
+    """Whether rows may be written over that lie before those that are appended."""
+    return config.window is not None or config.of is not None
+
+
 class CitingSession(Session):
     """Notes with each step the clauses that were cited meanwhile."""
 
@@ -79,7 +85,7 @@ class CitingSession(Session):
         step, without = super().do(op, inputs), self._earlier.not_exercised(op, name)
         if step.result == "ok":
             self._note_edges(op, name)
-            self._earlier.note(op, name, before, self.configs[name].window is not None)
+            self._earlier.note(op, name, before, _windowed(self.configs[name]))
             if op["op"] in TAKES_QUERIES:
                 self._attended.add(name)
                 cite(*(["ATTN-46"] if name in self._edged else []))

@@ -6,7 +6,8 @@ layer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import clamped
 from kvref.list_model.rows import Rows, fit, geometry
+from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid
 from kvspec.contract import Claim, Lengths
 from kvspec.errors import Refused
@@ -74,6 +76,14 @@ class Sinks(View):
 
 
 VIEWS: dict[str, Any] = {"full": View, "window": Window, "chunk": Chunk, "sinks": Sinks}
+
+
+@dataclass(eq=False)
+class SavedLayers(SavedTokens):
+    """A snapshot: the rows of each token, and the positions of those that each layer had."""
+
+    saved: Sequence[tuple[int, ...]] = ()
+    has: Sequence[frozenset[int]] = ()
 
 
 class LayersModel:
@@ -175,42 +185,45 @@ class LayersModel:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
         cite("LAYER-20")
         to = clamped(self.claim, to, self.offset)
-        if not 0 <= to <= self.offset or self._goes(to):
+        if not 0 <= to <= self.offset or self._goes(to, self.offset, self.has):
             return 0 <= to <= self.offset
-        return None if self._may(to) else False
+        return None if self.follows else False
 
-    def _goes(self, to: int) -> bool:
-        """Whether every layer has what a query at `to` and later sees."""
-        if to == self.offset:
+    def _goes(self, to: int, offset: int, has: Sequence[AbstractSet[int]]) -> bool:
+        """Whether every layer of a cache at an offset has what a query at `to` and later sees."""
+        if to == offset:
             return True
-        if self.claim.dialect("resumes") == "whole" and self._dropped():
+        if self.claim.dialect("resumes") == "whole" and any(len(each) < offset for each in has):
             return False
-        return all(view.needs(to) <= has for view, has in zip(self.views, self.has, strict=True))
-
-    def _dropped(self) -> bool:
-        """Whether a layer has dropped a row."""
-        return any(len(has) < self.offset for has in self.has)
+        return all(view.needs(to) <= each for view, each in zip(self.views, has, strict=True))
 
     def either(self, to: int) -> bool:
         """Whether it is right to take and to refuse a rewind: one of no rows, where none to less succeeds."""
         none = clamped(self.claim, to, self.offset) == self.offset
-        return none and self.claim.dialect("resumes") == "whole" and self._dropped()
+        dropped = any(len(has) < self.offset for has in self.has)
+        return none and self.claim.dialect("resumes") == "whole" and dropped
 
-    def _may(self, to: int) -> bool:
-        """Whether the engine may have kept enough to go where no layer needs to have kept it."""
-        return self.follows and to < self.offset
+    def _follow(self, clause: str, unchanged: str) -> None:
+        """Do as the engine did, which may have kept enough to go where no layer needs to have kept it: go on, or
+        refuse. Raises Unsaid where nobody saw what it did."""
+        if self.follows and self.took is None:
+            raise Unsaid("ok refused")
+        if not (self.follows and self.took):
+            self.refused = unchanged
+            raise Refused(clause, "a layer has not the rows that a query there sees")
 
     def rewind(self, to: int) -> None:
         """Fewer tokens, in all layers. Raises Unsaid where an engine chose, and nobody saw what."""
         to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset:
             raise common.rewind_range("LAYER-14", to, self.offset)
-        if not self._goes(to) and self._may(to) and self.took is None:
-            raise Unsaid("ok refused")
-        if not self._goes(to) and not (self._may(to) and self.took):
-            self.refused = "LAYER-16"
-            raise Refused("LAYER-15", "rows that a query there sees were dropped")
+        if not self._goes(to, self.offset, self.has):
+            self._follow("LAYER-15", "LAYER-16")
         cite("LAYER-17", *self._reached(to))
+        self._cut(to)
+
+    def _cut(self, to: int) -> None:
+        """Keep this many tokens, and of each layer what it has of them."""
         if to < self.offset:
             had = zip(self.views, self.has, strict=True)
             self.has = [{row for row in has if row < to} | view.needs(to) for view, has in had]
@@ -222,6 +235,32 @@ class LayersModel:
             yield "LAYER-19"
             if any(isinstance(view, Chunk) and to % view.size == 0 for view in self.views):
                 yield "LAYER-18"
+
+    def snapshot(self, start: int) -> SavedLayers | None:
+        """What there is, in all layers."""
+        cite("SNAP-5")
+        if max(0, start) >= self.offset:
+            cite("SNAP-2")
+            return None
+        cite("LAYER-30")
+        has = tuple(map(frozenset, self.has))
+        return SavedLayers("layers", self.config, 0, self.offset, [], saved=(*self.tokens,), has=has)
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        """Become what was saved, up to `to`."""
+        if snapshot is None:
+            cite("SNAP-11")
+            self.rewind(to)
+            return
+        snapshot.usable("restore", "layers", self.config, "SNAP-10")
+        if not 0 <= to <= snapshot.stop:
+            raise common.restore_range("SNAP-8", to, snapshot.stop)
+        if not self._goes(to, snapshot.stop, snapshot.has):
+            self._follow("LAYER-32", "LAYER-34")
+        cite("SNAP-3", "SNAP-4", "LAYER-31" if to == snapshot.stop else "LAYER-33")
+        self.tokens, self.has = [*snapshot.saved], [set(has) for has in snapshot.has]
+        self.refused, self.shaped = "", True
+        self._cut(to)
 
     def free(self) -> None:
         """Forget everything, in all layers."""

@@ -6,6 +6,7 @@ they are written and decoded where they are read; all that copies, moves or keep
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,10 @@ class Rows:
         """The rows in slots start..stop-1 without a copy, to be written elsewhere."""
         return Pair(*(meter.resident(a[:, :, start:stop]) for a in (self.keys, self.values)))
 
+    def chosen(self, slots: list[int]) -> Pair:
+        """The rows in these slots, in this order, to be written elsewhere."""
+        return Pair(*(meter.resident(a[:, :, slots]) for a in (self.keys, self.values)))
+
     def read(self, start: int, stop: int) -> Pair:
         """Copies of the rows in slots start..stop-1, on the host, as they are read."""
         return self.gather(slice(start, stop))
@@ -110,12 +115,11 @@ def count(pair: Pair) -> int:
     return int(pair.keys.shape[2])
 
 
-def joined(first: Pair, second: Pair) -> Pair:
-    """The rows of one pair, then those of the other, in new memory."""
-    axes: Any = zip(first, second, strict=True)
-    return Pair(*(_joined(*both) for both in axes))
+def joined(*each: Pair) -> Pair:
+    """The rows of one pair behind those of another, in new memory."""
+    axes: Any = zip(*each, strict=True)
+    return Pair(*map(_joined, axes))
 
 
-def _joined(first: Array, second: Array) -> Array:
-    whole = np.concatenate([first, second], axis=2)
-    return meter.moved(whole)
+def _joined(arrays: Sequence[Array]) -> Array:
+    return meter.moved(np.concatenate(arrays, axis=2))

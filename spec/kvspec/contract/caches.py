@@ -71,10 +71,11 @@ class Positioned(Protocol):
 
 
 class Snapshotting(Protocol):
-    """Methods that the chapter `snapshot` adds to a cache. A snapshot that would hold nothing is None."""
+    """Methods that the chapter `snapshot` adds to a cache; to one of several layers the first two. A snapshot that
+    would hold nothing is None."""
 
     def snapshot(self, start: int) -> Snapshot | None:
-        """Save the rows from position `start` on (a ring: all buffered rows)."""
+        """Save the rows from position `start` on (a ring: all buffered rows; a cache of layers: what each needs)."""
 
     def restore(self, snapshot: Any, to: int) -> None:
         """Bring the cache to offset `to` with the saved rows; with None, rewind."""

@@ -7,13 +7,14 @@ from typing import Any
 from kvspec.costs.terms import BUFFER, ENTRY, Case, Cost, bounded, nothing
 
 
-def _copied(nbytes: int, buffers: int, launches: int, entries: int = 0) -> Cost:
-    """Bound rows copied once on the device into this many buffers."""
+def _copied(case: Case, nbytes: int, buffers: int, launches: int, entries: int = 0) -> Cost:
+    """Bound rows copied once on the device into this many buffers, of each layer that has rows of its own."""
+    layers = case.config.layers or 1
     return bounded(
         "RESIDENCY-11",
         device_to_device=nbytes,
-        allocations=buffers * BUFFER,
-        launches=launches,
+        allocations=layers * buffers * BUFFER,
+        launches=layers * launches,
         host_to_device=entries,
     )
 
@@ -26,24 +27,24 @@ def _made(case: Case, name: str = "snapshot") -> int:
 
 def snapshot(case: Case) -> Cost:
     """Save the rows."""
-    return _copied(_made(case), 1, 2)
+    return _copied(case, _made(case), 1, 2)
 
 
 def restore(case: Case) -> Cost:
     """Restore the saved rows, and move those that stay if a growing cache gets new storage."""
-    stay = case.cache.moved and case.config.window is None
+    stay = case.cache.moved and case.kind == "growing"
     live = int(case.cache.before.get("offset") or 0) * case.config.row_bytes if stay else 0
-    return _copied(live + case.saved.get(case.op["name"], 0), 1, 3, ENTRY)
+    return _copied(case, live + case.saved.get(case.op["name"], 0), 1, 3, ENTRY)
 
 
 def merge(case: Case) -> Cost:
     """Merge the rows of both."""
-    return _copied(_made(case), 1, 3)
+    return _copied(case, _made(case), 1, 3)
 
 
 def split(case: Case) -> Cost:
     """Split the rows of one into two."""
-    return _copied(case.saved.get(case.op["name"], 0), 2, 4)
+    return _copied(case, case.saved.get(case.op["name"], 0), 2, 4)
 
 
 close = nothing
