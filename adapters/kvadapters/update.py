@@ -30,7 +30,8 @@ from kvspec.contract import Description, Lengths, Pair, description
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config, valid
 from kvspec.masks import Logical
-from kvspec.registry import CACHES, RECORDS, abilities
+from kvspec.operations.table import OF_KIND
+from kvspec.registry import CACHES, abilities
 
 Make = Callable[[Config], Any]
 Update = Callable[..., tuple[Any, Any]]
@@ -248,7 +249,7 @@ class UpdateAdapter:
         chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
         if engine.mask and self.kind in CACHES:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
-        if engine.state and engine.set_state and engine.trim and self.kind in RECORDS["snapshot"].on:
+        if engine.state and engine.set_state and engine.trim and "restore" in OF_KIND[self.kind]:
             chapters["snapshot"] = {"level": "visible", "with": ["snapshot", "restore"]}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")

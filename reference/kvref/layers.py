@@ -210,15 +210,15 @@ class Layers:
         kept.kept = min(kept.kept, to)
 
     def snapshot(self, start: int) -> SavedLayers | None:
-        """What each layer needs at the offset, and nothing of layers that share; none if `start` is not before it."""
+        """Save what each layer with rows needs at the offset; none if `start` is not before it."""
         cite("SNAP-5")
         if max(0, start) >= self.offset:
             cite("SNAP-2")
             return None
         cite("LAYER-30", "SNAP-28")
-        needed = {layer: self._needed(layer) for layer in self.stored}
-        rows = joined(*(kept.rows.chosen([kept.slots[i] for i in needed[layer]]) for layer, kept in self.stored.items()))
-        layers = [([kept.places[i] for i in needed[layer]], kept.kept) for layer, kept in self.stored.items()]
+        each = [(kept, self._needed(layer)) for layer, kept in self.stored.items()]
+        rows = joined(*(kept.rows.chosen([kept.slots[i] for i in which]) for kept, which in each))
+        layers = [([kept.places[i] for i in which], kept.kept) for kept, which in each]
         return SavedLayers(self.config, rows, self.offset, layers)
 
     def restore(self, saved: SavedLayers | None, to: int) -> None:

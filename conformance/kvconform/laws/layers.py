@@ -141,3 +141,14 @@ def apart(draw: st.DrawFn, config: Config) -> Sides:
     others = ("append 1", "append 3", "rewind 0", "free", "append 2")
     mixed = [op for each in before for op in (each, f"B: {draw(st.sampled_from(others))}")]
     return Sides(_trace(config, "open B of=full,window:2 layers=2", *mixed, "B: append 1"), _trace(config, *before))
+
+
+@law("LAYER-35", needs=("layers", "snapshot"))
+def put_back(draw: st.DrawFn, config: Config) -> Sides:
+    """A snapshot that is put back after whatever else was done, or a rewind at that moment."""
+    before = _going_back(draw, config, [f"append {draw(st.integers(1, 5))}", *_appends(draw)], most=1)
+    to = draw(st.sampled_from(reached(config, before)))
+    others = ("append 1", "append 4", "rewind 0", "free", "append 2")
+    between = draw(st.lists(st.sampled_from(others), max_size=4))
+    saved = [*before, "snapshot s", *between, f"restore s {to}"]
+    return Sides(_trace(config, *saved), _trace(config, *before, f"rewind {to}"))

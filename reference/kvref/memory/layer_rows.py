@@ -34,7 +34,7 @@ class Kept:
 
 
 class SavedLayers(Snapshot):
-    """The rows of all layers, one layer behind the other; of each its positions, and from which one on it has rows."""
+    """The rows of all layers, one layer behind the other; of each its positions, and from which on it has all."""
 
     def __init__(self, config: Config, rows: Pair, stop: int, layers: Sequence[tuple[list[int], int]]) -> None:
         super().__init__("layers", config, rows, 0, stop)

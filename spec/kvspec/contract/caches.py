@@ -75,7 +75,7 @@ class Snapshotting(Protocol):
     would hold nothing is None."""
 
     def snapshot(self, start: int) -> Snapshot | None:
-        """Save the rows from position `start` on (a ring: all buffered rows; a cache of layers: what each needs)."""
+        """Save the rows from position `start` on (a ring: all buffered rows; layers: what each needs)."""
 
     def restore(self, snapshot: Any, to: int) -> None:
         """Bring the cache to offset `to` with the saved rows; with None, rewind."""

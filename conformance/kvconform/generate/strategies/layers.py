@@ -165,6 +165,22 @@ class _Drawing(Drawing):
         to = self.of(*lacks)
         return [f"ask {to}", f"rewind {max(0, self.of(to, to + 1, to + 2))}"]
 
+    def _snapshot(self) -> str:
+        """Save all layers, under one of two names."""
+        return f"snapshot {self.of('s', 't')}"
+
+    def _restore(self) -> list[str]:
+        """Put back what was saved, here or elsewhere: at its stop, at a boundary of a layer, anywhere."""
+        names = [name for name, saved in self.session.snapshots.items() if saved is not None]
+        if not names:
+            return []
+        name = self.of(*names)
+        saved = self.session.snapshots[name]
+        lacks = [max(set(range(saved.stop)) - has, default=-1) + 1 for has in saved.has]
+        to = self.of(saved.stop, saved.stop, *lacks, self.number(0, saved.stop), self.number(-1, saved.stop + 1))
+        other = [f"open B; B: append {self.number(0, 3)}; B: restore {name} {to}; B: append 2"]
+        return self.of([f"restore {name} {to}"], [f"restore {name} {to}"], other)
+
     def _misfit(self) -> str:
         """Append rows that do not fit."""
         return f"append {self.number(0, 2)} {self.of(*MISFITS)}"
@@ -174,18 +190,31 @@ class _Drawing(Drawing):
         return f"rewind {self.of(-1, self.model.offset + 1, 1 << 31, -(1 << 31))}"
 
 
+SAVING = (*KINDS, *("snapshot", "restore") * 2)
+"""Kinds of operations where snapshots are taken."""
+
+
+@st.composite
+def explored_saved(draw: st.DrawFn) -> Trace:
+    """Draw a trace on any layers, with snapshots of them."""
+    return _Drawing(draw, Trace("layers", draw(configs()))).until(draw(st.integers(3, LONGEST)), SAVING)
+
+
 EXPLORATIONS = (Exploration("layers", (), explored), Exploration("deep", (), explored_deep))
 
 
 def _numbers(session: Any, random: Random) -> Numbers:
     """Draw rows, and targets inside and beyond."""
-    cache = session.caches["A"]
-    return {
+    cache, saved = session.caches["A"], session.snapshots.get("s")
+    found: Numbers = {
         "n": random.choice((1, 2, 3, 5)),
         "to": inside(cache.offset, random),
         "beyond": beyond(cache.offset, random),
         "length": cache.offset,
     }
+    if saved is not None:
+        found |= {"stop": saved.stop, "within": inside(saved.stop, random), "later": saved.stop + 1}
+    return found
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import caches, layers
 from kvconform.generate.strategies.configs import configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import name, plan
@@ -85,10 +85,48 @@ def continuations(session: Session) -> list[str]:
 
 
 def plans() -> list[Plan]:
-    """Plan small growing caches and rings."""
+    """Plan small growing caches, rings, and layers."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1))]
-    return [plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, snapshots=("s",)) for t in starts]
+    alone = [plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, snapshots=("s",)) for t in starts]
+    return [*alone, *(_of_layers(of, bound) for of, bound in LAYERS)]
+
+
+LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3))
+"""Layers, and the offset up to which they are saved and put back."""
+
+
+def _of_layers(of: str, bound: int) -> Plan:
+    start, parts = Trace("layers", layers.opening(of)), (partial(moves_of_layers, bound), continuations_of_layers)
+    return plan(f"snapshot layers of={of} offset<={bound}", start, *parts, look="scribble", snapshots=("s",))
+
+
+def moves_of_layers(bound: int, session: Session) -> list[str]:
+    """Give appends, rewinds and `free`, a snapshot, and every restore of it, also into another cache."""
+    offset = session.caches["A"].offset
+    base = [*(f"append {n}" for n in (1, 2) if offset + n <= bound), f"rewind {offset - 1}", "rewind 0", "free"]
+    base += ["snapshot s", f"snapshot t {offset}", "snapshot t 1"]
+    if "s" not in session.snapshots:
+        return base
+    saved = session.snapshots["s"]
+    stop = 0 if saved is None or saved.gone else saved.stop
+    restores = [f"restore s {to}" for to in range(-1, stop + 2)]
+    if not stop:
+        return [*base, *restores, *(["close s"] if saved else [])]
+    elsewhere = [
+        f"open B; B: append 1; B: restore s {stop}; B: append 2",
+        f"open B of=full,full layers=2; B: append 1; B: restore s {stop}; B: append 1",
+    ]
+    return [*base, *restores, *elsewhere, "close s"]
+
+
+def continuations_of_layers(session: Session) -> list[str]:
+    """Give appends that show what each layer has; then put the snapshot back, which must not have changed."""
+    saved = session.snapshots.get("s")
+    if saved is None or saved.gone:
+        return layers.continuations(session)
+    back = f"restore s {saved.stop}; append 1"
+    return [f"{after}; scribble; {back}; restore s 0; append 2" for after in layers.continuations(session)]
 
 
 MOST = 6
@@ -139,6 +177,7 @@ EXPLORATIONS = (
     *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in caches_with("restore")),
     *(Exploration(f"several/{kind}", (kind,), partial(several, kind), kind) for kind in caches_with("restore")),
     *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in caches_with("restore")),
+    Exploration("layers", ("layers",), layers.explored_saved, "layers"),
 )
 
 WALKS = Moves(
@@ -151,6 +190,14 @@ WALKS = Moves(
             "restore s {stop}; rewind {to}",
             "snapshot t; split t {to} p q; merge p q s",
             "snapshot v; close v; restore v 1",
-        )
+        ),
+        ("layers",): (
+            "snapshot s",
+            "restore s {stop}; append 1",
+            "restore s {within}; append 1",
+            "restore s {later}",
+            "open B; B: restore s {stop}; B: append {n}",
+            "snapshot v; close v; restore v 1",
+        ),
     }
 )

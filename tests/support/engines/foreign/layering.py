@@ -11,7 +11,7 @@ import numpy as np
 
 from kvspec.contract import Lengths, Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES
+from kvspec.geometry import DTYPES, same_geometry
 from support.engines.foreign.demands import want
 
 Token = list[tuple[Any, Any]]
@@ -39,6 +39,27 @@ class View:
     def needed(self, n: int) -> set[int]:
         """What a layer needs at n."""
         return self.seen(n) - {n}
+
+
+class Saved:
+    """What a cache was."""
+
+    start = 0
+
+    def __init__(self, cache: Tokens) -> None:
+        self.config, self.tokens, self.stop = cache.config, [*cache.tokens], len(cache.tokens)
+        self.has = {i: {*has} for i, has in cache.has.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that layers have, of whichever token."""
+        each = ((i, block) for block, i in enumerate(self.has)) if self.tokens else ()
+        return sum(a.nbytes for i, block in each for p in self.has[i] for a in self.tokens[p][block])
+
+    def close(self) -> None:
+        """End it."""
+        want(bool(self.tokens), "closed already")
+        self.tokens = []
 
 
 class Tokens:
@@ -112,6 +133,26 @@ class Tokens:
         self.has = {i: {p for p in has if p < to} for i, has in self.has.items()}
         self.queries = 0
 
+    def snapshot(self, start: int) -> Saved | None:
+        """What it is now."""
+        return Saved(self) if max(0, start) < len(self.tokens) else None
+
+    def restore(self, saved: Saved | None, to: int) -> None:
+        """Become what it was, if it can then be where it shall."""
+        if saved is None:
+            return self.rewind(to)
+        want(isinstance(saved, Saved) and bool(saved.tokens), "no snapshot, or a closed one")
+        want(same_geometry(saved.config, self.config), "a snapshot of another geometry")
+        was = Tokens(self.config)
+        was.tokens, was.has = [*saved.tokens], {i: {*has} for i, has in saved.has.items()}
+        was.rewind(to)
+        self.tokens, self.has, self.queries = was.tokens, was.has, 0
+        return None
+
+
+SAVES = {"level": "visible", "without": ["start", "merge", "split"]}
+"""What it does of snapshots."""
+
 
 class Remembered:
     """The adapter."""
@@ -120,7 +161,7 @@ class Remembered:
 
     def describe(self) -> dict[str, Any]:
         """What it claims."""
-        return {"name": "remembered-layers", "chapters": {"layers": "visible"}}
+        return {"name": "remembered-layers", "chapters": {"layers": "visible", "snapshot": SAVES}}
 
     def open(self, kind: str, config: Any) -> Any:
         """A fresh cache."""
