@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kvgpu.caches import snapshot
+from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.layer_rows import LayerRows, View
@@ -94,29 +96,50 @@ class Layered:
 
     def can_rewind(self, to: int) -> bool:
         """Whether every layer has what it needs there."""
-        return 0 <= to <= self.offset and self._lacking(to) is None
+        return 0 <= to <= self.offset and self._lacking(to, self.offset) is None
 
-    def _lacking(self, to: int) -> int | None:
-        """Give the first layer that has dropped a row which a query at `to` sees; None if there is none."""
-        if to == self.offset:
+    def _lacking(self, to: int, offset: int) -> int | None:
+        """Give the first layer that at an offset has dropped a row which a query at `to` sees; None if there is
+        none."""
+        if to == offset:
             return None
-        return next(
-            (self.shown.index(i) for i, view in enumerate(self.rows.views) if self._dropped(view, to)), None
-        )
-
-    def _dropped(self, view: View, to: int) -> bool:
-        """Whether a layer has dropped a row below `to` that queries there see. What it has beside sinks begins
-        where the view of a query at the offset does."""
-        return max(view.first(to), view.sinks) < min(view.first(self.offset), to)
+        each = enumerate(self.rows.views)
+        return next((self.shown.index(i) for i, view in each if _dropped(view, to, offset)), None)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset of all layers; nothing on the device changes."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("LAYER-14", to, self.offset)
-        lacking = self._lacking(to)
+        lacking = self._lacking(to, self.offset)
         if lacking is not None:
             raise refusals_layers.dropped("LAYER-15", to, lacking)
         self.offset, self.queries = to, 0
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """Copy what each layer needs at the offset, on the device; none if `start` is not before it."""
+        if max(start, 0) >= self.offset:
+            return None
+        return Snapshot(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Become what was saved, in all layers, then make `to` the offset."""
+        if saved is None:
+            self.rewind(to)
+            return
+        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
+        if not 0 <= to <= found.stop:
+            raise refusals.restore_range("SNAP-8", to, found.stop)
+        lacking = self._lacking(to, found.stop)
+        if lacking is not None:
+            raise refusals_layers.not_saved("LAYER-32", to, lacking, found.stop)
+        self.rows.put_back(found.rows, found.stop)
+        self.offset, self.queries = to, 0
+
+
+def _dropped(view: View, to: int, offset: int) -> bool:
+    """Whether a layer has dropped a row below `to` that queries there see. What it has beside sinks begins where
+    the view of a query at the offset does."""
+    return max(view.first(to), view.sinks) < min(view.first(offset), to)
 
 
 def _proper(view: View) -> bool:

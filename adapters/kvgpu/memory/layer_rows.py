@@ -37,6 +37,12 @@ class View(NamedTuple):
             return 0
         return p - p % self.newest if self.kind == "chunk" else max(0, p - self.newest + 1)
 
+    def needs(self, n: int) -> int:
+        """Count the rows below n that queries at n or later see, which is what a layer has at the offset n."""
+        if self.kind == "chunk":
+            return n % self.newest
+        return min(n, self.kept) if self.newest else n
+
     @property
     def kept(self) -> int:
         """Count the rows that a next query sees at most beside its own; of a view of all, none are counted."""
@@ -55,13 +61,17 @@ class Room(NamedTuple):
         return view.kept + self.beside if view.newest else self.whole
 
 
+SLOTS_ANEW, ROWS_IN, ROWS_OUT, ROWS_BACK = range(4)
+"""From where to where the kernel copies rows: see `layer.inc`."""
+
+
 class LayerRows:
     """Slots of all layers with rows, those of a layer behind those of the layers before it; heads lie one after the
     other in each.
 
     Position p lies in slot p if that is below the sinks, else at p - sinks in the ring of the other slots. So an
     append within the room is one launch, whatever the views are, and the host tells it nothing but the offset. More
-    room is another block, into which one launch copies what the layers keep.
+    room is another block, into which one launch copies what the layers need. So does one into a snapshot, and back.
     """
 
     def __init__(self, space: Workspace, config: Config, views: Sequence[View]) -> None:
@@ -71,8 +81,9 @@ class LayerRows:
         self.rows: Rows | None = None
         wholes = accumulate((not view.newest for view in views), initial=0)
         kept = accumulate((view.kept for view in views), initial=0)
-        table = [(view.sinks, view.newest, *before) for view, *before in zip(views, wholes, kept, strict=False)]
-        self.table = space.runtime.allocate(16 * len(views))
+        each = zip(views, wholes, kept, strict=False)
+        table = [(view.sinks, view.newest, *before, view.kind == "chunk") for view, *before in each]
+        self.table = space.runtime.allocate(20 * len(views))
         space.runtime.upload(np.array(table, np.int32), self.table)
 
     @property
@@ -88,27 +99,46 @@ class LayerRows:
 
     def append(self, source: Place, offset: int) -> None:
         """Write the packed rows `[layers, kv_heads, n, dim]` at the positions from `offset` on."""
-        n, step = source.slots, self.one.step
-        whole = -(-(offset + n) // step) * step if any(not view.newest for view in self.views) else 0
-        room = Room(max(self.room.whole, whole), max(self.room.beside, n))
-        if room != self.room or self.rows is None:
-            self._make(room, offset)
+        n = source.slots
+        there = self._with_room(offset + n, n, offset)
+        self._launch(ROWS_IN, source, there.place, offset, n)
+
+    def save(self, offset: int) -> Rows:
+        """Copy what the layers need at `offset`, layer by layer: the rows of a snapshot."""
         assert self.rows is not None
-        self._launch(source, self.rows.place, offset, n)
+        saved = self._allocated(sum(view.needs(offset) for view in self.views))
+        self._launch(ROWS_OUT, self.rows.place, saved.place, 0, offset)
+        return saved
 
-    def _make(self, room: Room, offset: int) -> None:
-        """Make slots with this room, and bring there what the layers have for queries at `offset` and beyond."""
-        head = Geometry.of(self.one.changed(kv_heads=1))
-        slots = self.one.kv_heads * sum(map(room.slots, self.views))
-        old, before, self.rows = self.rows, self.room, Rows(self.space.runtime, head, slots)
-        self.room = room
+    def put_back(self, saved: Rows, offset: int) -> None:
+        """Copy into the slots what the layers needed at `offset`; what was there is gone."""
+        there = self._with_room(offset, 1, 0)
+        self._launch(ROWS_BACK, saved.place, there.place, 0, offset)
+
+    def _with_room(self, end: int, beside: int, offset: int) -> Rows:
+        """Give slots for the positions below `end`, with what the layers need at `offset`."""
+        step = self.one.step
+        whole = -(-end // step) * step if any(not view.newest for view in self.views) else 0
+        room = Room(max(self.room.whole, whole), max(self.room.beside, beside))
+        if room == self.room and self.rows is not None:
+            return self.rows
+        made, old, before = self._allocated(sum(map(room.slots, self.views))), self.rows, self.room
+        self.rows, self.room = made, room
         if old is not None:
-            self._launch(old.place, self.rows.place, 0, offset, before)
+            self._launch(SLOTS_ANEW, old.place, made.place, 0, offset, before)
             old.release()
+        return made
 
-    def _launch(self, source: Place, to: Place, first: int, rows: int, room: Room | None = None) -> None:
-        """Copy packed rows of the positions from `first` on; or, with the `room` of the source, what layers have
-        there of the positions below `rows`."""
+    def _allocated(self, slots: int) -> Rows:
+        """Allocate so many slots of every head."""
+        head = Geometry.of(self.one.changed(kv_heads=1))
+        return Rows(self.space.runtime, head, self.one.kv_heads * slots)
+
+    def _launch(
+        self, way: int, source: Place, to: Place, first: int, rows: int, before: Room | None = None
+    ) -> None:
+        """Copy packed rows of the positions from `first` on, or what the layers need at the offset `rows`. Slots
+        have the room that there is now; those that are left had another one."""
         if rows == 0:
             return
         one, count = Geometry.of(self.one), len(self.views)
@@ -117,9 +147,10 @@ class LayerRows:
         work = Work(max(sizes), rows, count, min(2 * one.heads, MOST_PARTS))
         begin, end = ((at.keys_at // word, at.values_at // word) for at in (source, to))
         blocks = source.keys, source.values, to.keys, to.values, self.table
-        what = int(room is None), count, one.heads, first, rows, *sizes
-        self.space.runtime.launch(f"layer{word}", work, *blocks, *what, *begin, *(room or Room()), *end, *self.room)
-        moved = sum(min(rows, view.kept) if room and view.newest else rows for view in self.views)
+        what = way, count, one.heads, first, rows, *sizes
+        ends = *begin, *(before or self.room), *end, *self.room
+        self.space.runtime.launch(f"layer{word}", work, *blocks, *what, *ends)
+        moved = sum(rows if way == ROWS_IN else view.needs(rows) for view in self.views)
         self.space.runtime.meter.device_to_device += moved * one.row_bytes
 
     def read(self, layer: int, first: int, stop: int) -> Pair:

@@ -61,7 +61,7 @@ PARTS = {
     "kernels/step": Part("step.inc", _each("step"), (), ("batch", "residency", "attention")),
     "kernels/scatter": Part("scatter.inc", _each("scatter"), (), ("batch", "attention")),
     "kernels/page": Part("page.inc", _each("page"), (), ("page", "residency")),
-    "kernels/layer": Part("layer.inc", _each("layer"), (), ("layers",)),
+    "kernels/layer": Part("layer.inc", _each("layer"), (), ("layers", "snapshot")),
     "kernels/prepare": Part(
         "prepare.inc", ("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")
     ),
