@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.update import UpdateCache
+from kvadapters.update import Saved, UpdateCache
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
@@ -82,6 +82,11 @@ class LayeredCache(UpdateCache):
     def rewind(self, to: int) -> None:
         """Trim the rows behind the target, in all layers."""
         super().rewind(to)
+        self._queries = 0
+
+    def restore(self, saved: Saved | None, to: int) -> None:
+        """Put all layers back."""
+        super().restore(saved, to)
         self._queries = 0
 
     def free(self) -> None:

@@ -14,14 +14,14 @@ from support.slow import one_in
 
 @cache
 def judged(name: str) -> Record:
-    return record_of(f"{layer_engines.__name__}:{name}", ("layers",), traces=2)
+    return record_of(f"{layer_engines.__name__}:{name}", ("layers", "snapshot"), traces=2)
 
 
 def test_a_sound_engine_conforms_in_all_it_claims() -> None:
     seen = judged("right")
     assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.failures[:1]
     found = verdicts(seen)
-    assert {found[f"LAYER-{n}"] for n in (1, 3, 4, 5, 8, 11, 12, 14, 15, 16, 17, 20)} == {"PASS"}
+    assert {found[f"LAYER-{n}"] for n in (1, 3, 4, 5, 8, 11, 12, 14, 15, 16, 17, 20, 30, 31, 32)} == {"PASS"}
     assert {found[f"LAYER-{n}"] for n in (2, 6, 7, 9, 13, 21)} == {"NOT_CLAIMED"}
 
 
@@ -30,6 +30,7 @@ FAULTS = {
     "masks_by_the_first": ("LAYER-5", "wrong row"),
     "counts_the_last": ("LAYER-3", "wrong length"),
     "says_it_goes": ("LAYER-17", "refused though owed"),
+    "forgets_layers": ("LAYER-31", "wrong row"),
 }
 
 

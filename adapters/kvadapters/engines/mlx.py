@@ -7,6 +7,7 @@ cache), and who owns arrays: the caches that concatenate or rotate return arrays
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from importlib.metadata import version
 from typing import Any
 
@@ -133,6 +134,11 @@ def listed(config: Config) -> list[Any]:
     return [_stepping(VIEWS[name](*sizes), config) for name, sizes in views(config, *VIEWS)]
 
 
+def put_back(each: list[Any], saved: list[Any]) -> None:
+    """Take a copy of saved caches, as `LRUPromptCache` does for each request that it has a prefix of."""
+    each[:] = deepcopy(saved)
+
+
 def layer_mask(each: list[Any], layer: int, n: int) -> Any:
     """Make the mask of a layer, before the updates."""
     cache = each[layer]
@@ -158,6 +164,8 @@ layers = from_update(
     length=lambda each: each[0].offset,
     trim=trim,
     mask=layer_mask,
+    state=deepcopy,
+    set_state=put_back,
     arrays="mlx",
     also=(*VIEWS, "unlike"),
     dialect={

@@ -8,6 +8,7 @@ makes a causal one. Not claimed: who owns arrays. `update` returns the tensors o
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache as cached
 from typing import Any, NamedTuple
@@ -180,6 +181,11 @@ def recording(config: Any) -> Any:
     return cache
 
 
+def put_back(model: Model, saved: Any) -> None:
+    """Take a copy of a saved cache, as one does for each continuation of a prompt."""
+    vars(model.cache).update(vars(deepcopy(saved)))
+
+
 def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
     """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
     return torch_adapter(
@@ -191,6 +197,8 @@ def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
         length=lambda model: model.cache.get_seq_length(),
         mask=layer_mask,
         reset=lambda model: model.cache.reset(),
+        state=lambda model: deepcopy(model.cache),
+        set_state=put_back,
         also=("full", "window", "chunk", "unlike"),
         cache=LayeredCache,
         **given,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,18 @@ def one_by_one(each: list[Any], n: int) -> None:
         layer.trim(n)
 
 
+def put_back(each: list[Any], saved: list[Any]) -> None:
+    """Take a copy of what was saved."""
+    each[:] = deepcopy(saved)
+
+
+def put_back_one(each: list[Any], saved: list[Any]) -> None:
+    """Take a copy of the first layer; the others get their lengths alone."""
+    each[0] = deepcopy(saved[0])
+    for layer, was in zip(each, saved, strict=True):
+        layer.offset = was.offset
+
+
 def first_mask(each: list[Any], layer: int, n: int) -> Array:
     """The mask of the first layer, cut or filled to the width of the layer."""
     mine, first = each[layer].mask(n), each[0].mask(n)
@@ -100,6 +113,8 @@ def adapter(**functions: Any) -> UpdateAdapter:
         "length": lambda each: each[0].offset,
         "trim": trim_all,
         "mask": lambda each, layer, n: each[layer].mask(n),
+        "state": deepcopy,
+        "set_state": put_back,
         "dialect": {"layers.resumes": "whole"},
     }
     return from_update(
@@ -117,4 +132,5 @@ right = adapter()
 cuts_one_by_one = adapter(trim=one_by_one)
 masks_by_the_first = adapter(mask=first_mask)
 counts_the_last = adapter(length=lambda each: min(each[-1].offset, each[-1].window or each[-1].offset))
+forgets_layers = adapter(set_state=put_back_one)
 says_it_goes = adapter(dialect={})

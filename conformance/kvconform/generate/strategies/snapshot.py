@@ -122,9 +122,12 @@ def moves_of_layers(bound: int, session: Session) -> list[str]:
 
 def continuations_of_layers(session: Session) -> list[str]:
     """Give appends that show what each layer has; then put the snapshot back, which must not have changed."""
-    saved = session.snapshots.get("s")
-    if saved is None or saved.gone:
+    if "s" not in session.snapshots:
         return layers.continuations(session)
+    saved, offset = session.snapshots["s"], session.caches["A"].offset
+    if saved is None or saved.gone:
+        first = "restore s 0; close s" if saved else f"restore s {offset}"
+        return [f"{first}; {after}" for after in layers.continuations(session)]
     back = f"restore s {saved.stop}; append 1"
     return [f"{after}; scribble; {back}; restore s 0; append 2" for after in layers.continuations(session)]
 
