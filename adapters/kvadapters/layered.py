@@ -14,7 +14,7 @@ import numpy as np
 from kvadapters.update import Saved, UpdateCache
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, same_geometry
 
 View = tuple[str, tuple[int, ...]]
 """What a layer is, and its sizes: `("window", (3,))`."""
@@ -85,7 +85,9 @@ class LayeredCache(UpdateCache):
         self._queries = 0
 
     def restore(self, saved: Saved | None, to: int) -> None:
-        """Put all layers back."""
+        """Put all layers back. Raises ValueError for those of another model, with which no engine is asked."""
+        if saved is not None and not same_geometry(saved.config, self.config):
+            raise ValueError("these are the caches of another model")
         super().restore(saved, to)
         self._queries = 0
 

@@ -83,8 +83,9 @@ class Functions:
 
 @dataclass(frozen=True)
 class Saved:
-    """What the engine saved of a cache, at an offset."""
+    """What the engine saved of a cache of a config, at an offset."""
 
+    config: Config
     state: Any
     stop: int
     start: int = 0
@@ -187,7 +188,7 @@ class UpdateCache:
         """Have the engine save the cache; None if it has no rows."""
         if self.engine.state is None:
             raise Unsupported("no state")
-        return Saved(self.engine.state(self.cache), self._offset) if self._offset else None
+        return Saved(self.config, self.engine.state(self.cache), self._offset) if self._offset else None
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Put what was saved into a fresh cache and trim it; it then replaces this cache."""

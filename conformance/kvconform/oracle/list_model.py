@@ -136,6 +136,11 @@ class ListModelSession(CitingSession):
             if not e.kept:
                 self.lose(self._now)
 
+    def _rewinds(self, op: Operation) -> bool:
+        """Whether an operation is a rewind, by another name perhaps, or asks for one."""
+        none = op["op"] == "restore" and self.snapshots.get(op["name"], op) is None
+        return none or op["op"] in ("ask", "rewind")
+
     def lose(self, name: str) -> None:
         """Say nothing of a cache from now on."""
         self.caches[name] = AnyCache()
@@ -149,7 +154,7 @@ class ListModelSession(CitingSession):
             step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
         if isinstance(cache, LayersModel):
             step.parts = cache.shown_by
-        if op["op"] in ("ask", "rewind") and isinstance(cache, CacheModel | LayersModel) and cache.either(op["to"]):
+        if self._rewinds(op) and isinstance(cache, CacheModel | LayersModel) and cache.either(op["to"]):
             step.either = True
             step.values.pop("can", None)
         if "free" in step.values and getattr(cache, "follows", False):
