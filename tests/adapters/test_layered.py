@@ -30,7 +30,7 @@ FAULTS = {
     "masks_by_the_first": ("LAYER-5", "wrong row"),
     "counts_the_last": ("LAYER-3", "wrong length"),
     "says_it_goes": ("LAYER-17", "refused though owed"),
-    "forgets_layers": ("LAYER-31", "wrong row"),
+    "forgets_layers": ("LAYER-5", "wrong row"),
 }
 
 
