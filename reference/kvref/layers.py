@@ -12,7 +12,7 @@ import numpy as np
 
 from kvref import snapshot
 from kvref.cite import cite
-from kvref.memory.layer_rows import Kept, SavedLayers
+from kvref.layer_rows import Kept, SavedLayers
 from kvref.memory.rows import Rows, joined
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import DTYPES, Array, Config
