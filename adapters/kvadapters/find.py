@@ -54,6 +54,7 @@ ENGINES = {
     "litgpt-sliding": "kvadapters.engines.litgpt:sliding",
     "executorch": "kvadapters.engines.executorch:bounded",
     "executorch-ring": "kvadapters.engines.executorch:ring",
+    "vllm-keyed": "kvadapters.engines.vllm:keyed",
     "torchtune": "kvadapters.engines.torchtune:bounded",
     "flax": "kvadapters.engines.flax:bounded",
     "llama-growing": "kvadapters.engines.llama:growing",

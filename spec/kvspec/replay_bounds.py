@@ -49,6 +49,9 @@ class Budget:
     """Whether the operation at hand is observed: no mask is made of one that is not."""
     sequences: dict[str, int] = field(default_factory=dict)
     """Sequences of the batch of each store, and of each ragged cache."""
+    tokens: dict[tuple[str, int | None], int] = field(default_factory=dict)
+    """Of each pool that finds rows by content: the tokens of the longest request, and by the number of a sequence
+    those that it was given more."""
 
     def open(self, kind: str, config: Config, name: str, where: str) -> None:
         """Count what a cache allocates: at most one step of rows beyond its input, or all its rows."""
@@ -81,6 +84,13 @@ class Budget:
             self.look(1, where)
         if valid(config):
             self._named(config, where)
+
+    def request(self, name: str, config: Config, sequence: int | None, n: int, where: str) -> None:
+        """Count the rows of all tokens of a request: of a new one those it brings; of another one at most those
+        of the longest, and all that this number was given more."""
+        longest, more = self.tokens.get((name, None), 0), self.tokens.get((name, sequence), 0)
+        self.tokens[name, sequence] = max(longest, n) if sequence is None else more + n
+        self.append(config, config.changed(batch=1), n if sequence is None else longest + more + n, where)
 
     def _named(self, config: Config, where: str) -> None:
         """Hold that the name of each row fits into the row."""

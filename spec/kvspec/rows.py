@@ -505,6 +505,14 @@ class SerialBook:
             self._keep(first, config.dtype, keys, values)
         return keys, values
 
+    def of_serials(self, config: Config, serials: list[int]) -> tuple[Array, Array]:
+        """Make legible key and value rows with these serials, which need not follow each other."""
+        shape, each = config.changed(batch=1), np.array(serials, np.int64)
+        keys, values = (
+            _spelled(kind, 1, shape.kv_heads, each, shape.shape(kind, 0)[3], shape.dtype) for kind in "kv"
+        )
+        return keys, values
+
     def _keep(self, first: int, dtype: str, *rows: Array) -> None:
         """Keep copies of rows as the cache will hold them: a scribble overwrites what was handed in."""
         keys, values = (a.copy() if a.dtype == DTYPES[dtype] else cast(a, dtype) for a in rows)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kvspec import masks, strict_json
 from kvspec.chapters.record import Argument
+from kvspec.contract.keyed import tokens_in
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
@@ -310,6 +311,8 @@ def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str)
     name, what = cache_of(op), op["op"]
     if what in ("open", "init"):
         budget.open(kind, config, name, where)
+    elif "tokens" in op or what == "compute":
+        budget.request(name, config, op.get("sequence"), len(tokens_in(op.get("tokens", "-"))), where)
     elif "lengths" in op:
         budget.append(config, overridden(config.changed(batch=1), {**op, "batch": None}), _cells(op), where)
     elif {"order", "times", "other", "others"} & set(op):

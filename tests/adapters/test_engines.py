@@ -14,7 +14,8 @@ from support.running.judging import broken, record_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"mlx": "mlx_lm", "llama": "llama_cpp"} | {
-    name: name for name in ("transformers", "onnx", "onnxruntime", "litgpt", "executorch", "torchtune", "flax")
+    name: name
+    for name in ("transformers", "onnx", "onnxruntime", "litgpt", "executorch", "torchtune", "flax", "vllm")
 }
 """The package of an engine, by the first word of its adapters and scripts."""
 

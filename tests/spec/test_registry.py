@@ -19,7 +19,7 @@ REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
 ENGINES = (
     *("mlx", "transformers", "onnx", "onnx_scatter", "onnxruntime"),
-    *("litgpt", "executorch", "torchtune", "flax", "llama"),
+    *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm"),
 )
 ADAPTERS = (
     *("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update"),

@@ -76,6 +76,10 @@ open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; fee
 
 SINK = "append 3; positions; mask causal & window=2; append 2; positions; rewind 5; positions; open B window=1"
 
+KEYED = """request xyx; match xyxx; request xyy salt=s adapter=a media=p@1,q@2 chunk=1; compute 1 2; compute 7 1
+answer 0 y resident=1; propose 0 xx; answer 0 x; accept 0 1; accept 0 9; request -; evict 1; clear; finish 0
+abort 1; clear; scribble; open B kind=keyed page_size=1 pages=2 granule=row; B: request xy3; B: request x"""
+
 CONVERSATION = (
     ("ring", "window=3", CACHE),
     ("growing", "dtype=bf16", CACHE),
@@ -88,6 +92,7 @@ CONVERSATION = (
     ("ragged", "batch=2 padding=left", RAGGED),
     ("bucket", "layers=2 bounds=1-2", BUCKET),
     ("sink", "window=3 sinks=1 shifted=1", SINK),
+    ("keyed", "page_size=2 pages=9", KEYED),
 )
 """Every operation, some that are refused, on every kind of cache."""
 

@@ -72,7 +72,9 @@ class Move:
     """Whether it is more than a look, after which another look tells nothing new."""
 
 
-LOOKS = frozenset(("view", "ask", "mask", "plan", "fit", "scribble", "positions", "peek", "fingerprint", "rotate"))
+LOOKS = frozenset(
+    ("view", "ask", "match", "mask", "plan", "fit", "scribble", "positions", "peek", "fingerprint", "rotate")
+)
 
 
 @cache

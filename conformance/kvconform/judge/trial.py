@@ -443,13 +443,13 @@ class _Visible(_Trial):
         if not getattr(cache, "follows", False):
             return answer
         got = answer()
-        cache.took = got.result == "ok"
+        cache.took, cache.answered = got.result == "ok", got.values
         return lambda: got
 
     def unseen(self) -> None:
         for cache in self.oracle.caches.values():
             if getattr(cache, "follows", False):
-                cache.said = cache.took = None
+                cache.said = cache.took = cache.answered = None
 
     def _width(self, op: Operation) -> int:
         """Rows of the history that an operation made, by the spec."""

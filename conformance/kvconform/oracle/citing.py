@@ -17,7 +17,6 @@ from kvspec.operations.table import (
     TAKES_QUERIES,
     TAKES_ROWS,
     Operation,
-    argument,
     cache_of,
     chapters_of,
 )
@@ -51,7 +50,7 @@ def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bo
     if op["op"] == "mask":
         cite("MASK-15")
     own = op["op"] == "append" or CHAPTER_OF.get(op["op"]) == kind
-    if own and op["op"] in TAKES_ROWS and argument(op, "fill") == "bits" and opened(kind).bits:
+    if own and op["op"] in TAKES_ROWS and op.get("fill") == "bits" and opened(kind).bits:
         cite(opened(kind).bits)
     if op["op"] == "rotate" and op.get("by") is not None:
         cite("ROPE-14")
@@ -103,7 +102,7 @@ class CitingSession(Session):
     def _note_edges(self, op: Operation, name: str) -> None:
         if op["op"] == OPEN.name:
             self._edged.discard(name)
-        if op["op"] in TAKES_ROWS and argument(op, "fill") in EDGES:
+        if op["op"] in TAKES_ROWS and op.get("fill") in EDGES:
             self._edged.add(name)
 
     def _batched(self, name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.oracle.padded_block import PaddedBlock
+from kvconform.oracle.request_rows import NOTED, ROWS, RequestRows
 from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
@@ -41,6 +42,7 @@ class TraceInputs:
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
+        self.requests = RequestRows(self.book)
         self._trace = trace
 
     def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
@@ -82,6 +84,8 @@ class TraceInputs:
 
     def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
         _, config = self.opened_as(op)
+        if op["op"] in ROWS:
+            return self.requests.named(op, config)
         if "lengths" in op:
             return PaddedBlock(op, config).named(self.book, made)
         (parts, n), dtype = self._extent(op), op.get("dtype") or config.dtype
@@ -105,6 +109,8 @@ class TraceInputs:
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
         kind, config = self.opened_as(op)
+        if op["op"] in ROWS:
+            return self.requests.rows(op, config)
         if "lengths" in op:
             return PaddedBlock(op, config).rows(self.book)
         parts, n = self._extent(op)
@@ -182,12 +188,15 @@ class TraceInputs:
             case "open":
                 self.opened[name] = opening(self._trace, op)
                 self.batches.pop(name, None)
+                self.requests.forget(name)
             case "init":
                 self.opened[name] = self._geometry(op)
             case "batch":
                 self.batches[name] = op["m"]
             case "captureattend":
                 self.captured[op["name"]] = op
+            case _ if op["op"] in NOTED:
+                self.requests.done(op)
             case _ if op["op"] in TAKES_ROWS:
                 self._turned(op)
                 parts, n = self._extent(op)

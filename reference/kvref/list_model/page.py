@@ -6,8 +6,9 @@ room, and the reference says which page is taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kvref.cite import cite
 from kvref.list_model import attention
@@ -52,6 +53,8 @@ class PoolModel:
         """Free pages that the adapter says it has, if it was looked at."""
         self.took: bool | None = None
         """Whether the adapter took the rows of the operation that is being done, if that is known."""
+        self.answered: Mapping[str, Any] | None = None
+        """The values of the adapter's answer to it, which say nothing here."""
         self.unsure = False
         """Whether it did something that is not known, so that nothing can be said of it any more."""
 

@@ -24,5 +24,6 @@ CHAPTERS = (
     "sink",
     "layers",
     "forms",
+    "keyed",
 )
 """All chapters, in the order of the spec."""

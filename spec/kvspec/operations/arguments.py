@@ -45,6 +45,12 @@ LIST = "^(-?[0-9]{1,10}(,-?[0-9]{1,10}){0,63}|empty)$"
 SEVERAL_CACHES = "^[A-Z]{1,8}$"
 """The names of one cache or several, in order: `BC`."""
 
+TOKENS = "^(-|([a-z][0-9]{0,4}){1,64})$"
+"""Tokens of a request, each a letter, with a number for several in a row: `xyx`, `x64y`; `-` are none."""
+
+MEDIA = "^[a-z][a-z0-9]{0,7}@[0-9]{1,5}(,[a-z][a-z0-9]{0,7}@[0-9]{1,5}){0,7}$"
+"""Images and the like that stand behind tokens: `p@2,q@5` is p at position 2, and q at position 5."""
+
 WORDS: dict[str, tuple[str, ...]] = {
     **CONFIG_WORDS,
     "fill": FILLS,
@@ -55,7 +61,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 """The allowed words of an argument, by what it holds."""
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
-TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES}
+TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES, "tokens": TOKENS, "media": MEDIA}
 """The patterns of text arguments, by what they hold."""
 
 

@@ -2,9 +2,9 @@
 
 Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
 of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
-several layers, H a padded batch whose sequences come from A and go to I: as many of them as the adapter declares. A
-draw follows the list model and steers to boundaries: a full window, the end of a store, a full sequence, a pool
-without free pages, a bound.
+several layers, H a padded batch whose sequences come from A and go to I, J a cache with sinks, K a pool that finds
+rows again: as many of them as the adapter declares. A draw follows the list model and steers to boundaries: a full
+window, the end of a store, a full sequence, a pool without free pages, a bound.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ WORK = (
     ("padded beams", ("ragged",)),
     ("joined", ("growing", "ragged")),
     ("sinks", ("sink",)),
+    ("asked_for lives", ("keyed",)),
 )
 """Kinds of work, and the chapters that they need."""
 
@@ -102,6 +103,9 @@ class _System(Drawing):
             yield "open I kind=growing"
         if "sink" in self.chapters:
             yield f"open J kind=sink window={self.number(3, 5)} sinks={self.number(1, 2)}"
+        if "keyed" in self.chapters:
+            sizes = f"page_size={self.number(1, 3)} pages={self.number(3, 8)}"
+            yield f"open K kind=keyed {sizes}{self.of('', ' granule=row')}"
 
     def offset(self, layer: str) -> int:
         """Count the tokens in a layer."""
@@ -320,6 +324,19 @@ class _System(Drawing):
         room = page + pool.free_pages() * pool.size
         more, to = f"append {self.of(1, 1, 2, page + 1, room, room + 1)}", self.number(0, len(one.rows))
         yield f"F: {self.of(f'{more} sequence={number}', f'{more} sequence={number}', f'truncate {number} {to}')}"
+
+    def _asked_for(self) -> Iterator[str]:
+        """Begin a sequence that finds rows of another one, or ask, or make pages forget."""
+        text = "".join(self.of("x", "x", "y") for _ in range(self.number(1, 5)))
+        yield f"K: {self.of('request', 'request', 'match')} {text}{self.of('', '', ' salt=s', ' adapter=s')}"
+        if not self.number(0, 4):
+            yield f"K: {self.of('evict 1', 'clear')}"
+
+    def _lives(self) -> Iterator[str]:
+        """Go on with a sequence of the pool that finds rows, or end it."""
+        number = self.of(*sorted(self.session.caches["K"].all), 0)
+        yield f"K: {self.of('answer {} y', 'propose {} x', 'compute {} 2', 'finish {}').format(number)}"
+        yield f"K: {self.of('accept {} 1', 'accept {} 0', 'answer {} x', 'abort {}', 'finish {}').format(number)}"
 
     def _queries(self) -> str:
         """Draw heads, splits, and where the output goes."""

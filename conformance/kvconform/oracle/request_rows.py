@@ -1,0 +1,81 @@
+"""Rows of requests: what a row is follows from all that it depends on, so equal beginnings have equal rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvref.list_model.rows import Rows
+from kvspec.contract import Pair, Request
+from kvspec.contract.keyed import tokens_in
+from kvspec.geometry import Config
+from kvspec.operations.table import Operation, cache_of
+from kvspec.rows import SerialBook
+
+ROWS = ("request", "compute", "answer", "propose")
+"""The operations that take rows of a request."""
+
+NOTED = (*ROWS, "accept", "finish", "abort")
+"""The operations after which a request is another."""
+
+
+class RequestRows:
+    """The requests of a trace by their caches and numbers, and the serials of rows by what they depend on."""
+
+    def __init__(self, book: SerialBook) -> None:
+        self._book = book
+        self._requests: dict[str, dict[int, Request]] = {}
+        self._proposed: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._serials: dict[Any, int] = {}
+
+    def rows(self, op: Operation, config: Config) -> Pair:
+        """Keys and values `[1, kv_heads, n, dim]` of all tokens of an operation's request; none where no sequence
+        has its number."""
+        return Pair(*self._book.of_serials(config, self._named(op)))
+
+    def named(self, op: Operation, config: Config) -> Pair:
+        """The same for the list model."""
+        serials = self._named(op)
+        shapes = (
+            (max(0, config.kv_heads), len(serials), config.k_dim),
+            (max(0, config.kv_heads), len(serials), config.v_dim),
+        )
+        rows: Any = (Rows([serials], (1, *shape), config.dtype) for shape in shapes)
+        return Pair(*rows)
+
+    def _named(self, op: Operation) -> list[int]:
+        request = self._meant(op)
+        return [] if request is None else [self._serial(request, p) for p in range(len(request.tokens))]
+
+    def _meant(self, op: Operation) -> Request | None:
+        """The request of an operation, with the tokens that it brings."""
+        if op["op"] == "request":
+            return Request.of(op)
+        found = self._requests.get(cache_of(op), {}).get(op["sequence"])
+        return found and found.longer(tokens_in(op.get("tokens", "-")))
+
+    def _serial(self, request: Request, p: int) -> int:
+        on = request.depends(p)
+        if on not in self._serials:
+            self._serials[on] = self._book.next
+            self._book.took(1)
+        return self._serials[on]
+
+    def forget(self, cache: str) -> None:
+        """A cache is opened afresh: no number is in use."""
+        self._requests.pop(cache, None)
+
+    def done(self, op: Operation) -> None:
+        """Note an operation that was done."""
+        name, number, here = cache_of(op), op.get("sequence", -1), self._requests.setdefault(cache_of(op), {})
+        match op["op"]:
+            case "request":
+                here[next(n for n in range(len(here) + 1) if n not in here)] = Request.of(op)
+            case "answer":
+                here[number] = here[number].longer(tokens_in(op["tokens"]))
+            case "propose":
+                self._proposed[name, number] = tokens_in(op["tokens"])
+            case "accept":
+                here[number] = here[number].longer(self._proposed.pop((name, number), ())[: op["n"]])
+            case "finish" | "abort":
+                del here[number]
+                self._proposed.pop((name, number), None)
