@@ -47,13 +47,20 @@ def written(folder: Path) -> Record:
     return json_file.load(folder / "report" / "record.json", Record)
 
 
-def test_a_check_is_selected_by_its_id(tmp_path: Path) -> None:
-    done = front_end(tmp_path, "--kv-adapter", "reference", "-k", "example and GROW-1.1", "--kv-report", "report")
-    assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected", done.stdout, re.M), done.stdout
+def test_a_check_is_selected_by_its_id_and_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(
+        "from kvspec import notation\n"
+        "def test_own(under_test):\n"
+        "    under_test.judge(notation.trace('growing', '', 'append 1; append 2'), 'explore')\n"
+        "    under_test.require_no_difference()\n"
+    )
+    asked = ("-k", "test_own or (example and GROW-1.1)", "--kv-report", "report", str(tmp_path / "test_own.py"))
+    done = front_end(tmp_path, "--kv-adapter", "reference", *asked)
+    assert done.returncode == 0 and re.search(r"^2 passed, \d+ deselected", done.stdout, re.M), done.stdout
     seen = written(tmp_path)
     assert judging.verdicts(seen)["GROW-1"] == "PASS" and seen.partial
     assert re.fullmatch(r"pytest judged 1 of \d+ checks", seen.partial_reason)
-    assert judging.clause(seen, "GROW-1").tests == ["growing/example/GROW-1.1"]
+    assert judging.clause(seen, "GROW-1").tests == ["growing/example/GROW-1.1", "test_own.py::test_own"]
 
 
 def test_a_check_that_judges_no_trace_is_skipped_with_the_reason(tmp_path: Path) -> None:
@@ -156,16 +163,3 @@ def test_the_plugin_loads_nothing_heavy_into_the_tests_of_others(tmp_path: Path)
     alone = judging.fakes.environment() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_checks_of_ones_own_count_in_the_record(tmp_path: Path) -> None:
-    (tmp_path / "test_own.py").write_text(
-        "from kvspec import notation\n"
-        "def test_own(under_test):\n"
-        "    under_test.judge(notation.trace('growing', '', 'append 1; append 2'), 'explore')\n"
-        "    under_test.require_no_difference()\n"
-    )
-    own = ("--kv-adapter", "reference", "--kv-report", "report", "-k", "test_own", str(tmp_path / "test_own.py"))
-    done = front_end(tmp_path, *own)
-    assert done.returncode == 0 and re.search(r"^1 passed", done.stdout, re.M), done.stdout
-    assert judging.clause(written(tmp_path), "GROW-1").tests == ["test_own.py::test_own"]
