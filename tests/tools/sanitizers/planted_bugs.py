@@ -25,15 +25,15 @@ class Planted:
 TARGET = "GLOBAL WORD *d = to + (head * to_slots + t) * width"
 SOURCE = "GLOBAL const WORD *s = from + (head * from_slots + slot) * width"
 LANES = "for (i64 j = ITEM(0); j < width; j += ITEMS(0))"
-ACROSS = f"{LANES} d[j] = s[j]"
+ACROSS = f"{LANES} PUT(d + j, s[j])"
 HEADS = "for (i64 head = GROUP(1); head < heads; head += GROUPS(1))"
-COPIED = "d[j] = CONVERT(s[j])"
+COPIED = "PUT(d + j, CONVERT(s[j]))"
 SLOT = "GLOBAL TO *d = to + (head * slots + slot) * width"
 TOKEN = "GLOBAL const FROM *s = from + (t * heads + head) * width"
 GATHERED = (
     "GLOBAL const WORD *from = (part ? from_v + from_values : from_k + from_keys) + (i * from_layer + head) * width"
 )
-LAYERED = f"{LANES} to[d * width + j] = from[s * width + j]"
+LAYERED = f"{LANES} PUT(to + d * width + j, from[s * width + j])"
 LAYER_BEGIN = "to_head = to_row * heads"
 PARTS = "for (i64 z = GROUP(2); z < 2 * heads; z += GROUPS(2))"
 LATER_CASTS = "y.y = f16_of(x.z) | f16_of(x.w) << 16;"
