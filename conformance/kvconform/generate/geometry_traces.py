@@ -13,6 +13,7 @@ from kvconform.generate.variations import blind
 from kvspec.operations.table import OF_KIND, OPEN, RUN, argument, cache_of, parts_of
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
+from kvspec.registry import brought
 from kvspec.trace import Trace, opening
 
 Operations = frozenset[str]
@@ -79,8 +80,10 @@ def _candidates(kind: str) -> tuple[_Shown, ...]:
 
 @cache
 def _examples() -> tuple[tuple[Example, Mapping[str, Operations]], ...]:
-    """Give the worked examples, each with the operations that caches of each kind do in it."""
-    return tuple((example, _operations(example)) for clause in index().values() for example in clause.examples)
+    """Give the worked examples, each with the operations that caches of each kind do in it; not those whose
+    rows have a form, which other widths may not fit."""
+    each = (example for clause in index().values() for example in clause.examples)
+    return tuple((example, _operations(example)) for example in each if not brought(example.trace.config))
 
 
 def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
