@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvspec.contract import Description
-from kvspec.geometry import OWN, Config, valid
+from kvspec.geometry import OWN, Config, forms, valid
 from kvspec.geometry import SIZES as FIELDS
 from kvspec.operations.table import (
     OPEN,
@@ -108,7 +108,8 @@ def at(trace: Trace, geometry: Geometry) -> Trace | None:
     if not valid(trace.config):
         return None
     moved = _Moved(trace, _unlike(trace, geometry)).trace()
-    return moved if replayable(moved) else None
+    opens = moved.config.form is None or forms(moved.config) is not None
+    return moved if opens and replayable(moved) else None
 
 
 def _unlike(trace: Trace, geometry: Geometry) -> Geometry:
