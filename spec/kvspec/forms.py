@@ -198,7 +198,8 @@ class Owed(NamedTuple):
 
 def owed(form: Form, rows: Array) -> Owed:
     """Say what may be read of rows. Of a group whose scale is too large for its dtype nothing is said."""
-    x, bad = rows.astype(np.float64), np.isnan(rows)
+    with np.errstate(invalid="ignore"):
+        x, bad = rows.astype(np.float64), np.isnan(rows)
     if form.given:
         return Owed(x, step(form, rows), bad)
     groups = grouped(form, x)

@@ -316,7 +316,7 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
 """Functions that make rows, by an operation's `fill`."""
 
 
-EXACT = ("legible", "random", "needle", *ALIKE)
+EXACT = ("legible", "random", "needle", "even", *ALIKE)
 """The fills whose rows are kept to the bit in a form; there they are all made of codes."""
 
 
@@ -540,15 +540,16 @@ class SerialBook:
     def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int) -> Array:
         """Make rows for a cache in a form, and note them: those that it keeps to the bit, or those that it
         rounds."""
-        if fill in EXACT:
-            made = MAKE[fill if fill in ALIKE else "legible"](shape, kind, first, n)
+        zeros = fill == "even" and kind == "k"
+        if fill in ("even", "ramp") and kind == "k":
+            self.by_value |= set(range(first, first + n))
+        if fill in EXACT or (fill == "ramp" and kind == "v"):
+            made = MAKE[fill if fill in ALIKE or zeros else "legible"](shape, kind, first, n)
             self._unread.append(partial(self._remember, kind, first, shape.dtype, made.copy()))
             return made
         made = (_tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
         if fill in ("bits", "edges", "hay"):
             made = _with_tail(form, fine(shape, kind, first, n), made)
-        elif fill in ("even", "ramp") and kind == "k":
-            self.by_value |= set(range(first, first + n))
         self._rounded.append((kind, first, owed(form, made)))
         return made
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from kvref.cite import cite
-from kvref.list_model import attention_bound, masks, rope
+from kvref.list_model import attention_bound, forms, masks, rope
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
@@ -60,11 +60,12 @@ class KnownRows:
             return asked
         where = first + np.arange(keys.n)
         turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._angles)
+        rounded = forms.rounding(config, turned.middle, turned.bound)
         for i, serial in enumerate(keys.serials[0]):
             if serial not in self._made:
                 continue  # a form rounded it
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
-            self.key_errors[serial] = turned.bound[:, :, i]
+            self.key_errors[serial] = turned.bound[:, :, i] + rounded[:, :, i]
         return rope.turned(asked, where, how.rope, self._angles)
 
     def output(

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from kvref.cite import cite
-from kvspec.forms import CODES, FLOATS, LARGEST_GROUP
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.forms import CODES, FLOATS, LARGEST_GROUP, step
+from kvspec.geometry import DTYPES, Array, Config, forms
 from kvspec.refusals import forms as refusals
 
 
@@ -73,6 +73,16 @@ def cite_written(config: Config, keys: Written, values: Written) -> None:
         cite(*["ROW-10"] * (_scale(text)[0] in ("t", "h")))
         if rows.array is not None and rows.dtype in DTYPES:
             cite(*_special(text, rows.array.astype(np.float32)))
+
+
+def rounding(config: Config, keys: Array, bound: Array) -> Array:
+    """How far a form may move keys `[B, H, n, k_dim]` that are within a bound of these; zeros for plain rows."""
+    kept = forms(config)
+    if kept is None:
+        return np.zeros(keys.shape)
+    with np.errstate(over="ignore"):
+        lost = step(kept[0], keys.astype(DTYPES[config.dtype]))
+    return np.asarray(lost * (1 + 2.0**-6) + 4 * bound.max(-1, keepdims=True, initial=0))
 
 
 def _special(text: str, x: Array) -> Iterator[str]:

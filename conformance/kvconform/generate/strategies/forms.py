@@ -49,7 +49,7 @@ LARGE = (
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
 
-OVER = ("growing", "ring", "bounded", "sink", "layers", "draft")
+OVER = ("growing", "ring", "bounded", "sink", "layers", "draft", "attention", "rope")
 """The chapters whose traces are judged in a form."""
 
 
@@ -98,7 +98,8 @@ def _rounded(op: Operation) -> Operation:
 def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
     """Draw a trace of another chapter, and a form for it; some of its rows are rounded."""
     text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
-    return in_form(draw(over()), text, lambda number: share > 0 and number % share == 0)
+    plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
+    return in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
 
 
 @st.composite
