@@ -77,7 +77,7 @@ def test_a_run_takes_what_the_command_line_leaves_open_and_says_so(
     out, err = capsys.readouterr()
     assert f"kvconform: from pyproject.toml: adapter {FAULTY}, quick, processes 1\n" in err
     assert "QUICK RUN" in out and (folder / "other").is_dir()
-    assert cli.main(["run", "reference", "--no-quick", "--clause", "MEM-17"]) == 0
+    assert cli.main(["run", "reference", "--no-quick", "--clause", "MEM-17", "--traces", "1"]) == 0
     out, err = capsys.readouterr()
     assert "from pyproject.toml: processes 1, report out\n" in err and "QUICK RUN" not in out
 
