@@ -50,14 +50,28 @@ class Attending:
             return empty(self.config, queries, out)
         if not fitting(self.config, keys, values):
             raise refusals.rows(self.misfit, self.config, keys, values)
-        n = rows_in(keys)
+        n, plain = rows_in(keys), self.config.changed(form=None)
         held = self.held_after(n)
         demand(self.config, Fit((self.config.batch,), n, held), queries, how, out)
         rope.demand(how.rope, self.config.k_dim)
         asking = asked(how.through, self.config.window)
         # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
-        ready = prepare(self.space, self.config, queries, asking, how.splits, self.slots_after(n) + TILE, out)
-        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, self.offset)
+        ready = prepare(self.space, plain, queries, asking, how.splits, self.slots_after(n) + TILE, out)
+        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, self.offset)
         ready = scored.by(self.space, how, ready, held)
         self.append(keys, values)
-        return ready.answer(self.in_order(), Positions(self.offset - held, self.offset))
+        return ready.answer(self._readable(held), Positions(self.offset - held, self.offset))
+
+    def _readable(self, held: int) -> Runs:
+        """Where the held rows lie as they are read, oldest first: rows in a form are decoded to another place."""
+        runs, codec = self.in_order(), self.store.codec
+        if self.config.form is None:
+            return runs
+        wrap = min(runs.before, held)
+        parts = (wrap, runs.place.span(runs.start)), (held - wrap, runs.place.span(runs.then))
+        aside, filled = self.space.other(codec.kept, held), 0
+        for n, span in parts:
+            self.store.move(n, span, aside.span(filled))
+            filled += n
+        place = codec.decoded(aside, held)
+        return Runs(place, self.config.kv_heads * place.slots)

@@ -11,10 +11,10 @@ import numpy as np
 
 from kvgpu.caches import snapshot
 from kvgpu.caches.snapshot import Snapshot
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.layer_rows import LayerRows, View
-from kvgpu.memory.layout import Geometry
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import Array, Config
 from kvspec.refusals import common as refusals
@@ -32,6 +32,7 @@ class Layered:
         views = [View.of(texts[layer]) for layer in own]
         if not acceptable(config) or config.batch != 1 or config.layers != len(own) or not all(map(_proper, views)):
             raise refusals_layers.config("LAYER-1", config)
+        row_forms.demand(config)
         self.shown = [self._shown(own, layer, text) for layer, text in enumerate(texts)]
         self.config, self.space = config, space
         self.rows = LayerRows(space, config, views)
@@ -52,7 +53,7 @@ class Layered:
             together = self.rows.together
             if not fitting(together, keys, values):
                 raise refusals_layers.rows("LAYER-11", together.batch, together.kv_heads, keys.shape)
-            self.rows.append(self.space.staged(Geometry.of(together), keys, values), self.offset)
+            self.rows.append(self.rows.codecs.staged(keys, values), self.offset)
             self.offset += n
         self.queries = n
 

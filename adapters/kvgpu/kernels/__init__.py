@@ -58,7 +58,7 @@ ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
 """The kernels that turn rows."""
 
 KERNELS = {"prepare": 1, "bound": 1, "clear": 1} | {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
-KERNELS |= {"number": 1, "poison": 1}
+KERNELS |= {"number": 1, "poison": 1, "encode": 6, "decode": 6}
 KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
 KERNELS |= dict.fromkeys(SCORES, 5)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
@@ -82,7 +82,7 @@ cache first reads the line that it lies in; a large copy does without, as caches
 PUT = "PUT(to, word)"
 """The macro by which the kernels that move rows store a word."""
 
-PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc")
+PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc", "forms.inc")
 """The texts that stand in the program once."""
 
 Device = Literal["any", "cpu", "gpu"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, Span, move
+from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, SIZES, Array, Config
 from kvspec.refusals import common as refusals
@@ -29,10 +31,13 @@ def fitting(config: Config, keys: Array, values: Array) -> bool:
 
 
 class Slots:
-    """The device side of a cache: its rows, once it has any, and its scratch space."""
+    """The device side of a cache: its rows, once it has any, and its scratch space. Rows in a form are bytes,
+    made where rows are staged and read again where they leave. Raises Refused for a form that they cannot have."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
+        row_forms.demand(config)
         self.space, self.config, self.geometry = space, config, Geometry.of(config)
+        self.codec = Codec(space, config)
         self.rows: Rows | None = None
 
     @property
@@ -55,11 +60,11 @@ class Slots:
         self.rows = rows
 
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
-        """Bring the given rows to the device. Raises Refused unless they have the cache's geometry, as many keys as
-        values."""
+        """Bring the given rows to the device, in the cache's form. Raises Refused unless they have its geometry, as
+        many keys as values."""
         if not fitting(self.config, keys, values):
             raise refusals.rows(clause, self.config, keys, values)
-        return self.space.staged(self.geometry, keys, values)
+        return self.codec.staged(keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:
         """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,
@@ -69,12 +74,13 @@ class Slots:
             return Pair(*(np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
         if self.space.checks:
             self.rows.check_guards()
-        return downloaded(self.space, self.config, n, Span(self.rows.place, first, turn, wrap or n))
+        return downloaded(self.codec, n, Span(self.rows.place, first, turn, wrap or n))
 
 
-def downloaded(space: Workspace, config: Config, n: int, source: Span) -> Pair:
+def downloaded(codec: Codec, n: int, source: Span) -> Pair:
     """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own."""
-    span = space.straightened(Geometry.of(config), n, source)
+    space, config = codec.space, codec.config
+    span = codec.shown(n, space.straightened(codec.kept, n, source))
     return Pair(_lines(space, config, "k", n, span), _lines(space, config, "v", n, span))
 
 

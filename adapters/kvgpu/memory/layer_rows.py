@@ -11,6 +11,7 @@ import numpy as np
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import downloaded
 from kvgpu.memory.layout import Geometry, Place, replace
+from kvgpu.memory.row_forms import Codec
 from kvgpu.memory.row_groups import MOST_PARTS
 from kvgpu.runtime import Work
 from kvspec.contract import Pair
@@ -78,6 +79,7 @@ class LayerRows:
         self.space, self.views, self.room = space, views, Room()
         self.one = config.changed(layers=None, of=None)
         self.together = self.one.changed(batch=len(views))
+        self.codec, self.codecs = Codec(space, self.one), Codec(space, self.together)
         self.rows: Rows | None = None
         wholes = accumulate((not view.newest for view in views), initial=0)
         kept = accumulate((view.kept for view in views), initial=0)
@@ -161,12 +163,10 @@ class LayerRows:
             self.rows.check_guards()
         sinks, place = self.views[layer].sinks, self._place(layer)
         first = max(first, sinks)
-        parts = [downloaded(self.space, self.one, min(sinks, stop), place.span())] if sinks else []
+        parts = [downloaded(self.codec, min(sinks, stop), place.span())] if sinks else []
         if first < stop:
             ring = place.slots - sinks
-            parts += [
-                downloaded(self.space, self.one, stop - first, place.span(sinks, (first - sinks) % ring, ring))
-            ]
+            parts += [downloaded(self.codec, stop - first, place.span(sinks, (first - sinks) % ring, ring))]
         return Pair(*(np.concatenate(arrays, axis=2) for arrays in zip(*parts, strict=True)))
 
     def _place(self, layer: int) -> Place:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kvgpu.runtime import Block, Runtime, Work
-from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import DTYPES, Config, forms
 
 ALIGNMENT = 16
 """Bytes of the largest word; keys and values begin at multiples of it in every block."""
@@ -28,9 +28,13 @@ class Geometry:
 
     @classmethod
     def of(cls, config: Config) -> Geometry:
-        """Give the geometry of a cache's rows."""
-        size = DTYPES[config.dtype].itemsize
-        return cls(config.batch * config.kv_heads, config.k_dim * size, config.v_dim * size)
+        """Give the geometry of a cache's rows: of their bytes, where they are kept in a form."""
+        heads, size, kept = config.batch * config.kv_heads, DTYPES[config.dtype].itemsize, forms(config)
+        if kept is None:
+            return cls(heads, config.k_dim * size, config.v_dim * size)
+        return cls(
+            heads, *(form.row_bytes(dim) for form, dim in zip(kept, (config.k_dim, config.v_dim), strict=True))
+        )
 
     @cached_property
     def word(self) -> int:

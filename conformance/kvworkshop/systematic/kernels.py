@@ -74,6 +74,7 @@ PARTS = {
     "kernels/attend": Part("attend.inc", ATTEND, ("strict.inc",), ATTENDED),
     "kernels/scores": Part("scores.inc", SCORES, ("strict.inc", "capped.inc"), ("attention",)),
     "kernels/capped": Part("capped.inc", SCORES, ("strict.inc",), ("attention",)),
+    "kernels/forms": Part("forms.inc", ("encode", "decode"), ("casts.inc", "strict.inc"), ("forms",)),
     "kernels/row_of_runs": Part(
         "row of runs", _of("runs"), ("strict.inc",), ("attention", "bucket", "batch", "draft")
     ),

@@ -1,0 +1,91 @@
+"""Rows in a form: encoded on the device where they are appended, decoded where they are read or attended to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.layout import Geometry, Place, Span, replace
+from kvgpu.runtime import Block, Work
+from kvspec.forms import CODES, Form
+from kvspec.geometry import DTYPES, Array, Config, forms, not_a_form
+from kvspec.refusals import forms as refusals
+
+NUMBERS = {name: number for number, name in enumerate(CODES)}
+"""The numbers of codes in the kernels."""
+
+PLAIN = {"f32": 0, "f16": 1, "bf16": 2}
+"""The numbers of the dtypes of plain rows in the kernels."""
+
+
+def demand(config: Config) -> None:
+    """Refuse a form that rows of this config cannot have: by the clause on widths, or by that on its text."""
+    if config.form is not None and (why := not_a_form(config.form, config.k_dim, config.v_dim)):
+        raise refusals.form("ROW-2" if "multiple" in why else "ROW-1", why)
+
+
+class Codec:
+    """Makes rows of a config into bytes of its form and back, in scratch space: one launch for keys and values."""
+
+    def __init__(self, space: Workspace, config: Config) -> None:
+        self.space, self.config = space, config
+        self.plain, self.kept = Geometry.of(config.changed(form=None)), Geometry.of(config)
+        self._tables: tuple[Block, Block] | None = None
+
+    def staged(self, keys: Array, values: Array) -> Place:
+        """Bring rows to the device, and into their form if they have one."""
+        source = self.space.staged(self.plain, keys, values)
+        return source if self.config.form is None else self.encoded(source)
+
+    def shown(self, rows: int, source: Span) -> Span:
+        """Give contiguous rows as they are read."""
+        if self.config.form is None:
+            return source
+        begin, place = source.first + source.turn, source.place
+        ends = place.keys_at + begin * self.kept.k_bytes, place.values_at + begin * self.kept.v_bytes
+        return self.decoded(replace(place, *ends), rows).span()
+
+    def encoded(self, source: Place) -> Place:
+        """Give the bytes of packed rows, packed, until the next call."""
+        block = self.space.scratch("codes", self.kept.packed(source.slots)[1])
+        return self._made("encode", source, Place.packed(block, self.kept, source.slots))
+
+    def decoded(self, source: Place, rows: int) -> Place:
+        """Give the rows of the first so many slots of bytes, packed, until the next call."""
+        block = self.space.scratch("decoded", self.plain.packed(rows)[1])
+        return self._made("decode", source, Place.packed(block, self.plain, rows))
+
+    def _made(self, kernel: str, source: Place, to: Place) -> Place:
+        """Launch a kernel over as many rows as the packed one of both places has."""
+        rows = min(source.slots, to.slots)
+        blocks = source.keys, source.values, to.keys, to.values, *self._given()
+        ends = (number for at in (source, to) for number in (at.keys_at, at.values_at, at.slots))
+        work = Work(1, rows, self.kept.heads, 2)
+        what = self.kept.heads, self.config.kv_heads, rows
+        self.space.runtime.launch(kernel, work, *blocks, *what, *ends)
+        self.space.runtime.meter.device_to_device += (
+            rows * (self.plain if kernel == "decode" else self.kept).row_bytes
+        )
+        return to
+
+    def _given(self) -> tuple[Block, Block]:
+        """Give what the kernels know of the forms, and the scales that are given; uploaded once."""
+        if self._tables is None:
+            both = forms(self.config)
+            assert both is not None, "rows without a form are not encoded"
+            sizes = zip(both, (self.config.k_dim, self.config.v_dim), (0, len(both[0].given)), strict=True)
+            numbers = np.array([self._numbers(*each) for each in sizes], np.int64)
+            scales = np.array([*both[0].given, *both[1].given, 1.0], np.float32)
+            self._tables = self._uploaded(numbers), self._uploaded(scales)
+        return self._tables
+
+    def _numbers(self, form: Form, dim: int, first: int) -> tuple[int, ...]:
+        """The nine numbers of a part: see `forms.inc`."""
+        dtype = self.config.dtype
+        sizes = form.row_bytes(dim), form.code_bytes(dim), PLAIN[dtype], first, DTYPES[dtype].itemsize
+        return NUMBERS[form.codes], dim, form.group or dim, len(form.given), *sizes
+
+    def _uploaded(self, numbers: Array) -> Block:
+        block = self.space.runtime.allocate(numbers.nbytes)
+        self.space.runtime.upload(numbers, block)
+        return block
