@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kvgpu import kernels
-from kvgpu.memory.buffers import GuardBroken, Rows
+from kvgpu.memory.buffers import GuardBroken, Rows, Workspace
+from kvgpu.memory.cache_rows import Slots
 from kvgpu.memory.layout import Geometry, Place, Span, move
 from kvgpu.runtime import Runtime, Work
 from kvgpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
@@ -79,8 +80,8 @@ def _expected(g: Geometry, rows: int, source: Span, target: Span, given: Array, 
 def test_new_rows_are_nan_and_lie_between_guards(runtime: Runtime, config: Config) -> None:
     rows = Rows(runtime, Geometry.of(config), 3)
     rows.check_guards()
-    store = adapter().open("growing", config).store  # type: ignore[attr-defined]
-    store.space, store.rows = type(store.space)(runtime), rows
+    store = Slots(Workspace(runtime), config)
+    store.rows = rows
     assert all(np.isnan(a.astype(np.float32)).all() for a in store.read(3))
 
 
