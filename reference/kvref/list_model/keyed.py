@@ -62,7 +62,9 @@ class KeyedModel:
         self.clock = self.spent = 0
         self.whole = claim.dialect("last") == "found"
         self.keeps = claim.dialect("dropped") == "kept"
-        self.follows = self.keeps or "any" in (claim.dialect("evicts"), claim.dialect("duplicates"))
+        self.follows = claim.dialect("evicts") == "any"
+        """Whether the adapter chooses what is found and free, or has had equal pages to choose from."""
+        self.merges = claim.dialect("duplicates") == "any"
         self.said: int | None = None
         self.took: bool | None = None
         """Whether the adapter took the operation that is being done, if that is known."""
@@ -192,7 +194,10 @@ class KeyedModel:
         one.proposed = []
         for p in range(before, len(one.request.tokens)):
             one.pages[p // self.size].names.append(_names(one.request)[p])
-        self._leave(one, keep=len(range(0, len(one.serials), self.size)))
+            self._notice(one.pages[p // self.size])
+        keep = len(range(0, len(one.serials), self.size))
+        self.follows = self.follows or (self.keeps and keep < len(one.pages))
+        self._leave(one, keep)
 
     def finish(self, sequence: int) -> None:
         """Nobody at this number."""
@@ -261,7 +266,13 @@ class KeyedModel:
                 one.pages.append(self._taken(_before(one.request, names, p)))
             if p < len(one.request.tokens):
                 one.pages[-1].names.append(names[p])
+                self._notice(one.pages[-1])
         one.serials, one.most = serials, max(one.most, len(serials))
+
+    def _notice(self, page: Page) -> None:
+        """From two equal pages on the adapter may choose."""
+        equal = (p for p in self.pages if p.before == page.before and p.names[:1] == page.names[:1])
+        self.follows = self.follows or (self.merges and len(list(equal)) > 1)
 
     def _own_last(self, one: Sequence_, rows: int) -> None:
         """Rows behind these will be written: in the page itself, or in a copy."""
