@@ -81,5 +81,5 @@ def _cite_content(form: Form, x: Array) -> None:
     cite(*["ROW-11"] * bool((groups == 0).all(-1).any()), *["ROW-12"] * (not np.isfinite(x).all()))
     with np.errstate(invalid="ignore", over="ignore"):
         scale = np.abs(groups).max(-1, initial=0) / form.of.top
-    small = (scale > 0) & (scale.astype(form.of.scale) == 0)
+        small = (scale > 0) & (scale.astype(form.of.scale) == 0)
     cite(*["ROW-14"] * bool(small.any()))

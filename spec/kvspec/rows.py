@@ -197,11 +197,15 @@ def edges(config: Config, kind: str, first: int, n: int) -> Array:
     return made
 
 
+OTHERS = 1 << 20
+"""How many serials behind legible rows random ones are spelled in a form: the fills share no row."""
+
+
 def random(config: Config, kind: str, first: int, n: int) -> Array:
     """Rows of numbers between -2 and 2 of 8 binary digits, which every dtype holds; made of the bits of `bits`.
     In a form those that are legible there."""
     if form_of(config, kind) is not None:
-        return legible(config, kind, first, n)
+        return legible(config, kind, first + OTHERS, n)
     whole = bits(config.changed(dtype="f32"), kind, first, n).view(np.uint32)
     return numbers(whole).astype(DTYPES[config.dtype])
 
@@ -544,7 +548,7 @@ class SerialBook:
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
         if fill in EXACT or (fill == "ramp" and kind == "v"):
-            made = MAKE[fill if fill in ALIKE or zeros else "legible"](shape, kind, first, n)
+            made = MAKE[fill if fill in (*ALIKE, "random") or zeros else "legible"](shape, kind, first, n)
             self._unread.append(partial(self._remember, kind, first, shape.dtype, made.copy()))
             return made
         made = (_tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
@@ -571,7 +575,8 @@ class SerialBook:
         if made.dtype != DTYPES[dtype]:
             known, rows = self._cast, cast(made, dtype)
         for sequence, head, n in np.ndindex(rows.shape[:3]):
-            known.setdefault(rows[sequence, head, n].tobytes(), {})[kind, head, sequence] = first + n
+            places = known.setdefault(rows[sequence, head, n].tobytes(), {})
+            places.setdefault((kind, head, sequence), first + n)
 
     def _recall(self) -> None:
         """Remember all rows that were made: few traces ask, and a long one has many rows."""

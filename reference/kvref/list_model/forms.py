@@ -99,5 +99,5 @@ def _special(text: str, x: Array) -> Iterator[str]:
         return
     most = np.abs(x).reshape(*x.shape[:-1], -1, size).max(-1)
     yield from ["ROW-11"] * bool((most == 0).any())
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         yield from ["ROW-14"] * bool(((most > 0) & ((most / codes.top).astype(codes.scale) == 0)).any())
