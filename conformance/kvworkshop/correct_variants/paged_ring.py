@@ -54,6 +54,8 @@ class WindowPages:
         """Copies of the rows in these slots, in this order."""
         return Pair(self.keys[:, :, slots], self.values[:, :, slots])
 
+    shown = gather  # the host is the device
+
     def keep(self, start: int, stop: int) -> None:
         """Give back the pages that hold no position in start..stop-1."""
         while self.table and self.first + PAGE <= start:

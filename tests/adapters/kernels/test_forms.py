@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
+from kvadapters.reference import Reference
 from kvgpu import kernels
 from kvgpu.adapter import Caches
 from kvgpu.memory.layout import Geometry, Place
 from kvgpu.memory.row_forms import Codec
 from kvref.arithmetic import forms as definition
+from kvspec.contract import Pair
 from kvspec.forms import Form, parsed
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.notation import from_sentence
 from kvworkshop.systematic.kernels import Changed, Chunk
 from support.device.devices import ADAPTERS, NAMES
+from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
 FORMS = (
@@ -139,3 +144,28 @@ def _wrong(ours: Caches) -> bool:
     return not all(
         same(worked(ours, form, dtype), defined(form, dtype), form) for form in FORMS for dtype in DTYPES
     )
+
+
+NANS = (
+    "growing kv_heads=1 form=e4m3/t:0.5,e4m3/t:2: append 12 fill=edges",
+    "sink batch=3 kv_heads=1 window=1 sinks=4 beside=1 shifted=1 form=e5m2/t:0.001: append 2 fill=bits",
+)
+"""Traces with NaN of either sign, which a device may read as another NaN."""
+
+
+@pytest.mark.parametrize("sentence", NANS)
+@pytest.mark.parametrize("name", NAMES)
+def test_one_nan_is_as_good_as_another(name: str, sentence: str) -> None:
+    assert not LocalAdapter(ADAPTERS[name]()).run(from_sentence(sentence)).failed
+
+
+@pytest.mark.parametrize("sentence", NANS)
+def test_a_nan_that_becomes_a_number_is_found(sentence: str) -> None:
+    class Lost(Reference):
+        def open(self, kind: str, config: Config) -> Any:
+            cache = super().open(kind, config)
+            read = cache.read
+            cache.read = lambda what: Pair(*map(np.nan_to_num, read(what)))
+            return cache
+
+    assert LocalAdapter(Lost()).run(from_sentence(sentence)).failed

@@ -27,6 +27,7 @@ KINDS_BESIDE = {
     "bucket": ("attention",),
     "copy": ("mem",),
     "layers": (),
+    "keyed": (),
 }
 """What a cache of the reference of one kind claims beside it."""
 

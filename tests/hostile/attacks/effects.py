@@ -434,6 +434,7 @@ SIZES = ("offset", "retained", "buffered", "lengths", "sequences", "past", "free
 TAKING = {w for w in AXES if w.method in ("append", "attend", "step", "feed", "copy", "replay", "draft")} | {
     Where("bucket", method) for method in ("prefill", "decode", "block", "encode")
 }
+TAKING |= {Where("keyed", method) for method in ("request", "compute", "answer")}
 """Methods that take rows."""
 
 GIVING = {w for w in AXES if w not in TAKING} | {w for w in AXES if w.method in QUERIED} - {
@@ -447,6 +448,7 @@ READ = {w for w in AXES if w.method in ("read", "read_sequence")}
 
 REFUSING = ("append", "rewind", "restore", "set_length", "rollback", "scatter", "fork", "truncate", "drop", "feed")
 REFUSING += ("trim", "filter", "reorder", "cut", "copy", "load", "step", "prefill", "decode", "commit", "draft")
+REFUSING += ("compute", "evict", "clear")
 SKIPPED = (
     "free",
     "reset",
@@ -461,6 +463,10 @@ SKIPPED = (
     "unbind",
 )
 SKIPPED += (
+    "finish",
+    "abort",
+    "evict",
+    "clear",
     "restore",
     "scatter",
     "trim",
@@ -476,7 +482,14 @@ MASKS = {Where(kind, "mask") for kind in ("growing", "ring", "bounded", "sink", 
 TOLD = {Where(kind, "lengths") for kind in ("growing", "ring", "bounded", "sink", "store", "layers")}
 TOLD |= {Where(kind, "sequences") for kind in ("page", "ragged")} | {Where("bucket", "past")}
 TOLD |= {Where(kind, "can_rewind") for kind in ("growing", "ring", "bounded", "sink", "layers")}
-TOLD |= {Where("page", "free_pages"), Where("growing", "plan"), Where("store", "plan"), Where("page", "plan")}
+TOLD |= {
+    Where("keyed", "free_pages"),
+    Where("keyed", "match"),
+    Where("page", "free_pages"),
+    Where("growing", "plan"),
+    Where("store", "plan"),
+    Where("page", "plan"),
+}
 TOLD |= {Where("growing", "held"), Where("sink", "positions"), Where("round", "offset")}
 
 

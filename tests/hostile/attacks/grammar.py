@@ -58,8 +58,8 @@ class Attack(NamedTuple):
             return "batch"
         if self.where.method == "read_sequence" and self.where.kind == "store":
             return "batch"
-        if self.base.kind == "layers":
-            return "layers"
+        if self.base.kind in ("layers", "keyed"):
+            return self.base.kind
         if self.trigger.id in FORMS:
             return "forms"
         return CHAPTER_OF.get(self.where.method, self.base.kind)
@@ -95,6 +95,19 @@ METHODS: dict[str, tuple[str, ...]] = {
     "bucket": ("prefill", "decode", "block", "cut", "sync", "encode", "cross", "read", "past"),
     "copy": ("copy",),
     "layers": ("append", "rewind", "free", "histories", "mask", "can_rewind", "lengths"),
+    "keyed": (
+        "request",
+        "compute",
+        "answer",
+        "accept",
+        "finish",
+        "abort",
+        "evict",
+        "clear",
+        "match",
+        "read_sequence",
+        "free_pages",
+    ),
     "mask": ("mask",),
     "snapshot": ("snapshot", "restore"),
     "attention": ("attend",),
@@ -124,7 +137,7 @@ def methods(base: Base, claimed: dict[str, Any]) -> list[Where]:
 def own(base: Base) -> set[str]:
     """The chapters whose methods a base's caches have: its kind, and what goes with it."""
     return {base.kind, *METHODS} - (
-        {"growing", "ring", "bounded", "sink", "store", "page", "ragged", "layers"} - {base.kind}
+        {"growing", "ring", "bounded", "sink", "store", "page", "ragged", "layers", "keyed"} - {base.kind}
     )
 
 

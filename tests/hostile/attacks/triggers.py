@@ -207,6 +207,10 @@ AXES: dict[Where, str] = {
     **{Where("bucket", m): "lbhnd" for m in ("prefill", "decode", "block", "encode", "cross")},
     Where("copy", "copy"): "nhd",
     Where("layers", "append"): "lhnd",
+    Where("keyed", "request"): "xhnd",
+    Where("keyed", "compute"): "xhnd",
+    Where("keyed", "answer"): "xhnd",
+    Where("keyed", "read_sequence"): "hnd",
     Where("layers", "histories"): "xhnd",
     Where("round", "draft"): "bhnd",
     Where("round", "read"): "bhnd",
@@ -231,6 +235,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "bucket": ("cut", "sync", "unbind", "bind", "encode", "block", "prefill"),
     "copy": ("alias",),
     "layers": ("rewind", "free"),
+    "keyed": ("request", "finish", "abort", "accept", "evict", "clear"),
     "round": ("draft",),
 }
 """Operations after which another may go wrong."""

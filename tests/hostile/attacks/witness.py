@@ -144,6 +144,11 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         ),
         *("rewind {p}", "rewind {p}", "free", "ask {p}", "append {n}; rewind {p}; append 1"),
     ),
+    "keyed": (
+        *("request xy", "request xyxy chunk=1", "request xyxyzz", "request yx salt=a", "request xyz adapter=b"),
+        *("compute {s} {n}", "compute {s} 1", "answer {s} xy", "answer {s} z", "propose {s} xy; accept {s} {n}"),
+        *("finish {s}", "finish {s}", "finish 0", "abort {s}", "evict {n}", "clear", "match xyxyzz", "match xyz"),
+    ),
     "copy": ("copy {n} {p}", "copy {n} {p} fill={fill}", "copy {n} {p} sliding=1", "copy 2 999999", "alias 2 0 2"),
 }
 """Operations of each kind: n rows, position p, sequences s and t, layer l, m sequences."""
@@ -202,6 +207,7 @@ def opening(attack: Attack, asked: Sizes, random: Random) -> str:
         "page": {"page_size": random.choice((2, 4)), "pages": room},
         "ragged": {"padding": random.choice(("left", "right")), "batch": asked.sequences},
         "bucket": {"layers": 2, "bounds": f"4-8-{max(16, room)}"},
+        "keyed": {"page_size": random.choice((1, 2, 4)), "pages": random.choice((4, 8, room))},
         "copy": {"capacity": room, "layout": random.choice(("token", "head"))},
         "layers": layers(asked, random),
     }.get(attack.base.kind, {})
@@ -284,6 +290,7 @@ FEEDS = {
     "ragged": "feed {list}",
     "bucket": "prefill 3",
     "copy": "copy 1 0",
+    "keyed": "request xy",
     "layers": "append 2",
 }
 CLOSING = {"bucket": ("decode", "cross 2"), "store": ("append 1",), "growing": ("append 1",), "ring": ("append 1",)}
