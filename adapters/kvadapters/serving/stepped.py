@@ -16,7 +16,8 @@ IDLE = 3_000
 
 class Stepped(Driver):
     """Drives what `make` gives: `add(tokens, new, samples=, salt=, bias=)` gives an id, `step()` a list of outputs
-    with `id`, `sample`, `tokens`, `logprobs` [new, vocabulary] and `reused`, `abort(id)` lets a request go."""
+    with `id`, `sample`, `tokens`, `logprobs` [new, vocabulary] and `reused`, `abort(id)` lets a request go.
+    Logprobs and `reused` are None where the engine does not tell them."""
 
     def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
         self.make, self.declared = make, declared
@@ -46,7 +47,7 @@ class Stepped(Driver):
             if len(self.outputs[number]) == samples:
                 found = [self.outputs[number][i] for i in range(samples)]
                 made = tuple(Sample(tuple(int(t) for t in o.tokens), o.logprobs) for o in found)
-                return Answer(made, max(int(o.reused) for o in found))
+                return Answer(made, max((int(o.reused) for o in found if o.reused is not None), default=None))
             self.step(1)
         raise EngineFailed(f"no answer after {IDLE} steps")
 

@@ -49,16 +49,16 @@ def test_it_is_right_in_a_small_pool_and_says_that_it_tells_nothing(folder: Path
     assert not run.wrong_histories and run.player.counts["cached tokens told"] == 0
 
 
-def test_a_first_block_of_the_request_before_is_found(folder: Path) -> None:
-    """As if blocks were found again by something else than their tokens."""
-    driver, before = started(folder), [()]  # the tokens of the request before
+def test_a_first_block_of_another_request_is_found(folder: Path) -> None:
+    """As if blocks were found again by something else than their tokens: all get the block that was there first."""
+    driver, first = started(folder), list[tuple[int, ...]]()
     submit = driver.submit
 
     def confused(request: Request) -> Any:
-        other, tokens = before[0], request.tokens
-        before[0] = tokens
-        if len(other) > 32 < len(tokens):
-            request = replace(request, tokens=other[:32] + tokens[32:])
+        tokens = request.tokens
+        if len(tokens) > 32:
+            first.append(tokens[:32])
+            request = replace(request, tokens=first[0] + tokens[32:])
         return submit(request)
 
     driver.submit = confused

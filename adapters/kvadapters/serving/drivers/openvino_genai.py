@@ -9,26 +9,26 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import openvino_genai as genai
 from openvino import Tensor
 
-from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted
-from kvspec.errors import BadInput, Refused
+from kvadapters.serving.driver import Declared, Driver, Wanted
+from kvadapters.serving.stepped import Stepped
+from kvspec.errors import BadInput
 
-DTYPES = {"f32": "f32", "bf16": "bf16", "f16": "f16"}
+DTYPES = ("f32", "bf16", "f16")
 ROWS = {None: "", "q8": "u8", "q4": "u4"}
 """Forms of rows, and what OpenVINO calls them; where none is wanted, rows are stored as they are computed."""
 BLOCK = 32
 """Tokens of a block on a CPU: OpenVINO has no other size."""
 BLOCKS, CHUNK, SEQUENCES = 64, 256, 16
 """Sizes where none are asked for."""
-IDLE = 3_000
-"""Steps without an answer after which the engine is taken for stuck."""
 MODEL = "openvino_model.xml"
 
 
@@ -39,11 +39,34 @@ def driver(wanted: Wanted) -> Driver:
         raise BadInput(f"OpenVINO GenAI computes in {', '.join(DTYPES)}, and has rows of {forms}")
     if wanted.block not in (0, BLOCK):
         raise BadInput(f"OpenVINO GenAI has blocks of {BLOCK} tokens on a CPU, not of {wanted.block}")
-    return Genai(wanted.only("block", "blocks", "chunk", "sequences", "drafts", "rows"))
+    wanted = wanted.only("block", "blocks", "chunk", "sequences", "drafts", "rows")
+    precisions = {
+        "INFERENCE_PRECISION_HINT": wanted.dtype,
+        "KV_CACHE_PRECISION": ROWS[wanted.rows] or wanted.dtype,
+    }
+    config = genai.SchedulerConfig()
+    config.enable_prefix_caching = config.dynamic_split_fuse = True
+    config.num_kv_blocks = wanted.blocks or BLOCKS
+    config.max_num_batched_tokens = wanted.chunk or CHUNK
+    config.max_num_seqs = wanted.sequences or SEQUENCES
+    properties = {**precisions, **({"prompt_lookup": True} if wanted.drafts else {})}
+    declared = Declared(
+        "openvino-genai",
+        genai.__version__,
+        " ".join(f"{name}={value}" for name, value in precisions.items()),
+        tells="tokens",
+        can=frozenset({"reuse", "concurrent", "cancel", "reset"}),
+        block=BLOCK,
+        blocks=config.num_kv_blocks,
+        chunk=config.max_num_batched_tokens,
+        sequences=config.max_num_seqs,
+        drafts=wanted.drafts,
+    )
+    return Stepped(partial(Pipeline, exported(Path(wanted.folder)), config, properties, wanted.drafts), declared)
 
 
 def exported(folder: Path) -> Path:
-    """Give the folder of a checkpoint in OpenVINO's format; make it, in 10 to 20 seconds, where it is not there."""
+    """Give the folder of a checkpoint in OpenVINO's format. Make it where it is not there: 10 to 20 seconds."""
     into = folder / "openvino"
     if not (into / MODEL).exists():
         from optimum.exporters.openvino import main_export
@@ -58,89 +81,58 @@ def exported(folder: Path) -> Path:
     return into
 
 
-class Genai(Driver):
-    """Steps the engine while somebody waits."""
+class Output(NamedTuple):
+    """The answer to a request, as `Stepped` reads it: the engine tells neither logprobs nor what it reused."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.folder, self.drafts = exported(Path(wanted.folder)), wanted.drafts
-        self.config = genai.SchedulerConfig()
-        self.config.enable_prefix_caching = self.config.dynamic_split_fuse = True
-        self.config.num_kv_blocks = wanted.blocks or BLOCKS
-        self.config.max_num_batched_tokens = wanted.chunk or CHUNK
-        self.config.max_num_seqs = wanted.sequences or SEQUENCES
-        self.properties: dict[str, Any] = {
-            "INFERENCE_PRECISION_HINT": DTYPES[wanted.dtype],
-            "KV_CACHE_PRECISION": ROWS[wanted.rows] or DTYPES[wanted.dtype],
-        }
-        self.declared = Declared(
-            "openvino-genai",
-            genai.__version__,
-            " ".join(f"{name}={value}" for name, value in self.properties.items()),
-            tells="tokens",
-            can=frozenset({"reuse", "concurrent", "cancel", "reset"}),
-            block=BLOCK,
-            blocks=self.config.num_kv_blocks,
-            chunk=self.config.max_num_batched_tokens,
-            sequences=self.config.max_num_seqs,
-            drafts=self.drafts,
-        )
-        self.reset()
+    id: int
+    tokens: list[int]
+    sample: int = 0
+    logprobs: None = None
+    reused: None = None
 
-    def reset(self) -> None:
-        """Start the engine again."""
-        self.properties_now = {**self.properties, **({"prompt_lookup": True} if self.drafts else {})}
-        self.engine: Any = genai.ContinuousBatchingPipeline(
-            str(self.folder), self.config, "CPU", self.properties_now
-        )
+
+class Pipeline:
+    """The engine, as `Stepped` drives it: `add`, `step`, `abort`."""
+
+    def __init__(self, folder: Path, config: Any, properties: Mapping[str, Any], drafts: int) -> None:
+        self.engine: Any = genai.ContinuousBatchingPipeline(str(folder), config, "CPU", dict(properties))
+        self.more = {"num_assistant_tokens": drafts, "max_ngram_size": 3} if drafts else {}
         self.number = 0
         self.open = dict[int, tuple[Any, list[int]]]()
 
-    def submit(self, request: Request) -> Any:
-        """Add a request. What the engine says of a wrong request is its refusal."""
-        drafts = {"num_assistant_tokens": self.drafts, "max_ngram_size": 3} if self.drafts else {}
-        asked = genai.GenerationConfig(max_new_tokens=request.new, ignore_eos=True, do_sample=False, **drafts)
-        tokens = Tensor(np.array([request.tokens], np.int64))
+    def add(self, tokens: Sequence[int], new: int, **unknown: Any) -> int:
+        """Add a request; give its number. What the engine says of a wrong one is a ValueError."""
+        asked = genai.GenerationConfig(max_new_tokens=new, ignore_eos=True, do_sample=False, **self.more)
         self.number += 1
         try:
-            self.open[self.number] = (self.engine.add_request(self.number, tokens, asked), [])
+            request = self.engine.add_request(self.number, Tensor(np.array([tokens], np.int64)), asked)
         except RuntimeError as e:
-            raise Refused("", str(e)) from None
+            raise ValueError(str(e)) from None
+        self.open[self.number] = request, []
         return self.number
 
-    def wait(self, handle: Any) -> Answer:
-        """Step until the answer is there."""
-        request, tokens = self.open[handle]
-        for _ in range(IDLE):
-            self._take()
-            status = request.get_status()
-            if status == genai.GenerationStatus.FINISHED:
-                del self.open[handle]
-                return Answer((Sample(tuple(tokens)),))
-            if status != genai.GenerationStatus.RUNNING:
-                raise EngineFailed(f"the request is {status.name}, behind {len(tokens)} tokens")
-            self.step(1)
-        raise EngineFailed(f"no answer after {IDLE} steps")
+    def step(self) -> list[Output]:
+        """Step the engine; give the answers that have ended."""
+        if self.engine.has_non_finished_requests():
+            self.engine.step()
+        ended = [output for number in self.open if (output := self._read(number))]
+        for output in ended:
+            del self.open[output.id]
+        return ended
 
-    def _take(self) -> None:
-        """Read what requests have made."""
-        for request, tokens in self.open.values():
-            while request.can_read():
-                tokens += [int(t) for output in request.read().values() for t in output.generated_ids]
+    def _read(self, number: int) -> Output | None:
+        """Read what a request has made; give its answer if it has ended."""
+        request, tokens = self.open[number]
+        while request.can_read():
+            tokens += [int(t) for output in request.read().values() for t in output.generated_ids]
+        status = request.get_status()
+        if status not in (genai.GenerationStatus.RUNNING, genai.GenerationStatus.FINISHED):
+            raise RuntimeError(f"request {number} is {status.name}, behind {len(tokens)} tokens")
+        return Output(number, tokens) if status == genai.GenerationStatus.FINISHED else None
 
-    def step(self, count: int) -> None:
-        """Step the engine."""
-        for _ in range(count):
-            if not self.engine.has_non_finished_requests():
-                return
-            try:
-                self.engine.step()
-            except RuntimeError as e:
-                raise EngineFailed(str(e)) from e
-        self._take()
-
-    def cancel(self, handle: Any) -> None:
+    def abort(self, number: int) -> None:
         """Cancel a request."""
-        request, _ = self.open.pop(handle)
+        request, _ = self.open.pop(number)
         request.cancel()
 
     def counts(self) -> Mapping[str, int]:
