@@ -1,8 +1,9 @@
 """vLLM: `KVCacheManager` with prefix caching, which decides where rows lie; the rows themselves are numpy arrays.
 
 Requests are made, given slots and ended by the calls of vLLM's scheduler. Slots for new tokens are allocated before
-the request has them, as for drafts: so a refusal leaves it as it was. Beside the blocks of the config there is one
-that vLLM never uses. Not claimed: evicting so many pages, and finding a part of a page.
+the request has them, as for drafts. A refusal then changes nothing. The pool has one block more than the config
+says, as vLLM never uses its first. The adapter claims neither evicting a number of
+pages nor finding a part of a page.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
 """The kernels that exist in several forms, with the text that each is made from."""
 
 PAST = {f"{name}16_past": f"{name}16" for name in ("copy", "move", "place", "scatter", "page", "layer")}
-"""On a CPU, the kernels that write past its caches, and those that they are otherwise equal to. A store into a
-cache first reads the line that it lies in; a large copy does without, as caches hold little of what it writes."""
+"""The kernels that write past the caches of a CPU, each with the plain one that writes the same bytes. A plain
+store first reads the cache line that it changes, which makes large copies slow."""
 
 PUT = "PUT(to, word)"
 """The macro by which the kernels that move rows store a word."""

@@ -3,7 +3,7 @@
 An adapter says what it is (`describe`) and opens caches (`open`). A `growing`, `ring` or `bounded` cache has the
 methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of `Buffer`, a `store` those of
 `Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`,
-a `layers` cache those of `Layered`, a `keyed` pool those of `Finding`.
+a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
 Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
 `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store those of `Batching` (`batch`);
 the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered`
@@ -23,7 +23,7 @@ from kvspec.contract.attention import Attending, AttendingBatch, Attention, Capt
 from kvspec.contract.caches import Buffer, Cache, Masking, Positioned, Round, Snapshot, Snapshotting, Speculating
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran
-from kvspec.contract.keyed import Finding, Request
+from kvspec.contract.keyed import PrefixCache, Request
 from kvspec.contract.layers import Layered
 from kvspec.contract.ragged import Ragged
 from kvspec.contract.stores import Batching, Captured, Store

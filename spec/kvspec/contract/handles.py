@@ -8,23 +8,8 @@ from typing import Any, NamedTuple, Protocol
 from kvspec.geometry import Pair
 
 
-class Paged(Protocol):
-    """A cache opened as `page`: a pool of pages `[kv_heads, page_size, dim]`, and sequences with block tables."""
-
-    def admit(self) -> int:
-        """Add a sequence of no rows; return its number, the lowest not in use."""
-
-    def fork(self, sequence: int, n: int) -> int:
-        """Add a sequence that shares the first n rows of another; return its number."""
-
-    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
-        """Append rows `[1, kv_heads, n, dim]` to a sequence."""
-
-    def truncate(self, sequence: int, to: int) -> None:
-        """Drop the rows of a sequence from `to` on."""
-
-    def drop(self, sequence: int) -> None:
-        """Drop a sequence and free its number."""
+class Pool(Protocol):
+    """What any pool of pages shows: sequences, their rows and their block tables."""
 
     def sequences(self) -> Sequence[int]:
         """Give the length of each sequence, up to the highest number in use; -1 for a number not in use."""
@@ -41,6 +26,25 @@ class Paged(Protocol):
 
     def references(self) -> Sequence[int]:
         """Count, for each page of the pool, the tables that contain it."""
+
+
+class Paged(Pool, Protocol):
+    """A cache opened as `page`: a pool of pages `[kv_heads, page_size, dim]`, and sequences with block tables."""
+
+    def admit(self) -> int:
+        """Add a sequence of no rows; return its number, the lowest not in use."""
+
+    def fork(self, sequence: int, n: int) -> int:
+        """Add a sequence that shares the first n rows of another; return its number."""
+
+    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
+        """Append rows `[1, kv_heads, n, dim]` to a sequence."""
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """Drop the rows of a sequence from `to` on."""
+
+    def drop(self, sequence: int) -> None:
+        """Drop a sequence and free its number."""
 
     def gather(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows, `[kv_heads, n, dim]`, through the given block table. Raises TypeError if an entry or n

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from kvspec.geometry import Pair
+from kvspec.contract.handles import Pool
 
 Media = tuple[tuple[str, int], ...]
 """Items such as images by name, each with the position of the token that it stands behind."""
@@ -49,9 +49,10 @@ class Request(NamedTuple):
         return self.adapter, self.tokens[: p + 1], tuple(item for item in self.media if item[1] <= p)
 
 
-class Finding(Protocol):
+class PrefixCache(Pool, Protocol):
     """A pool opened as `keyed`. Rows that are handed in are `[1, kv_heads, n, dim]` for all n tokens of a request;
-    the pool stores those of the tokens that it computes, and no others."""
+    the pool stores those of the tokens that it computes, and no others. `read_sequence` gives the rows of proposed
+    tokens too."""
 
     def match(self, request: Request) -> int:
         """Say how many of the first tokens have rows that were computed for them; change nothing."""
@@ -83,19 +84,3 @@ class Finding(Protocol):
 
     def clear(self) -> None:
         """Make all pages forget their rows."""
-
-    def sequences(self) -> Sequence[int]:
-        """Give how many rows each sequence has, up to the highest number in use; -1 for a number not in use."""
-
-    def read_sequence(self, sequence: int) -> Pair:
-        """Read the rows of a sequence, `[kv_heads, n, dim]`, proposed ones too."""
-
-    def free_pages(self) -> int:
-        """Count the pages that no sequence has, whether rows are found in them or not."""
-
-    def table(self, sequence: int) -> Sequence[int]:
-        """Give the block table of a sequence: its pages, in order. Adapters below level storage may leave out this
-        method and `references`."""
-
-    def references(self) -> Sequence[int]:
-        """Count, for each page of the pool, the tables that contain it."""
