@@ -28,7 +28,7 @@ from kvconform.laws import law
 from kvconform.laws import registry as laws
 from kvref import list_model
 from kvspec import costs, registry
-from kvspec.errors import NotWhole
+from kvspec.errors import CannotRun, NotWhole
 from kvspec.registry import RECORDS
 from kvspec.session import operations
 from support import fakes
@@ -145,6 +145,13 @@ def test_a_strategy_that_gives_fewer_traces_than_were_asked_for_is_an_error() ->
     assert len(sample.some(st.integers(), 20, seed=0)) == 20
     with pytest.raises(sample.DrewFewer, match="drew 0 traces in 200 attempts; 20 were asked for"):
         sample.some(st.integers().filter(lambda _: False), 20, seed=0)
+
+
+def test_a_hypothesis_that_leaves_out_traces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(sample.some(st.integers(3, 9), 200, seed=0)) == set(range(3, 10))
+    monkeypatch.setattr(sample, "version", lambda name: "6.169.4")
+    with pytest.raises(CannotRun, match=r"Hypothesis 6\.169\.4 leaves out traces: install 6\.170 or newer"):
+        sample.some(st.integers(), 20, seed=0)
 
 
 class Change(NamedTuple):

@@ -212,20 +212,21 @@ def lives(process: int) -> bool:
         return False
 
 
-def wheel(folder: Path, name: str) -> Path:
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as file:
+def wheel(folder: Path, name: str, version: str = "1.0") -> Path:
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
         file.writestr(f"{name}/__init__.py", "here = 1\n")
     return folder
 
 
-def test_only_wheels_of_missing_packages_are_unpacked(tmp_path: Path) -> None:
+def test_only_wheels_of_missing_and_older_packages_are_unpacked(tmp_path: Path) -> None:
     into = tmp_path / "into"
-    for name in ("a_missing_package", "numpy"):
-        wheel(tmp_path, name)
+    for name, version in (("a_missing_package", "1.0"), ("numpy", "1.0"), ("pytest", "999.10")):
+        wheel(tmp_path, name, version)
     said = list(wheels.unpack(tmp_path, into))
     assert said[0] == "a_missing_package-1.0-py3-none-any.whl: used"
     assert re.fullmatch(r"numpy-1\.0-py3-none-any\.whl: not used, numpy \S+ is there", said[1])
-    assert [p.name for p in into.iterdir()] == ["a_missing_package"]
+    assert said[2] == "pytest-999.10-py3-none-any.whl: used"
+    assert sorted(p.name for p in into.iterdir()) == ["a_missing_package", "pytest"]
 
 
 def test_a_folder_that_is_none_and_a_wheel_that_is_none_are_refused(

@@ -291,7 +291,7 @@ def package(**runtime: Any) -> Any:
         Device=lambda: SimpleNamespace(compute_capability="90"),
         Stream=Stream,
         ExternalStream=ExternalStream,
-        alloc_pinned_memory=PinnedMemory,
+        alloc_pinned_memory=lambda nbytes: PinnedMemory(nbytes),
         MemoryPool=MemoryPool,
         Module=Module,
         Event=Event,

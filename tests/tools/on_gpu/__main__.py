@@ -30,7 +30,7 @@ EPILOG = f"""\
 Missing packages: on a machine that has the network, run
     {wheels.DOWNLOAD}
 for the packages that the lent machine lacks, carry the folder, and name it by --wheels or KVCONFORM_WHEELS. Each
-wheel whose package is missing is unpacked into a temporary folder; nothing is installed.
+wheel whose package is missing or older is unpacked into a temporary folder; nothing is installed.
 
 Exit status: 0 all was done and passed; 1 a part failed; 3 no part failed, and some were cut short or left out;
 4 nothing can run here; 130 interrupted.

@@ -34,10 +34,12 @@ ROOM = 1.05
 
 
 def missing() -> str:
-    """Say which packages are missing, and what to do; empty where none is."""
+    """Say which packages are missing or too old, and what to do; empty where none is."""
     lacking = [name for name in wheels.NEEDED if not _imports(name)]
     if not lacking:
-        return ""
+        from kvconform.generate.strategies import sample
+
+        return sample.too_old()
     return (
         f"missing packages: {', '.join(lacking)}. Run `{wheels.DOWNLOAD}` on a machine with the network, with the "
         "names that are missing, carry the folder here, and give it by --wheels"

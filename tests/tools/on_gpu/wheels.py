@@ -1,7 +1,9 @@
-"""Wheels that are carried to a machine without a network: those whose packages it lacks are unpacked."""
+"""Wheels that are carried to a machine without a network: those whose packages it lacks, or has older, are
+unpacked."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -12,19 +14,20 @@ NEEDED = ("numpy", "ml_dtypes", "msgspec", "hypothesis", "tabulate", "jinja2", "
 
 DOWNLOAD = (
     "python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux2014_x86_64 "
-    "--platform manylinux_2_28_x86_64 -d wheels msgspec ml-dtypes tabulate psutil packaging"
+    "--platform manylinux_2_28_x86_64 -d wheels msgspec hypothesis ml-dtypes tabulate psutil packaging"
 )
 """How to make the folder. `--no-deps` keeps it small: name what is missing."""
 
 
 def unpack(folder: Path | None, into: Path) -> Iterator[str]:
-    """Unpack the wheels of a folder whose packages are missing, and say what was done with each. Raises OSError
-    where there is no such folder, or a file in it is no wheel."""
+    """Unpack the wheels of a folder whose packages are missing or older, and say what was done with each. Raises
+    OSError where there is no such folder, or a file in it is no wheel."""
     if folder is None:
         return
     for wheel in sorted(Path(folder).resolve(strict=True).glob("*.whl")):
-        name = wheel.name.partition("-")[0]
-        if there := _there(name):
+        name, carried, *_ = *wheel.name.split("-"), ""
+        there = _there(name)
+        if there and _numbers(there) >= _numbers(carried):
             yield f"{wheel.name}: not used, {name} {there} is there"
             continue
         try:
@@ -33,6 +36,11 @@ def unpack(folder: Path | None, into: Path) -> Iterator[str]:
         except zipfile.BadZipFile as e:
             raise OSError(f"{wheel} is no wheel ({e})") from None
         yield f"{wheel.name}: used"
+
+
+def _numbers(version: str) -> list[int]:
+    """Give the numbers of a version. `packaging` may be among the wheels."""
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _there(name: str) -> str:

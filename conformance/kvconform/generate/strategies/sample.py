@@ -7,8 +7,13 @@ changing earlier ones, so they are much alike; and it mixes in constants of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from random import Random
 from typing import Any
+
+from packaging.version import Version
+
+from kvspec.errors import CannotRun
 
 SIZE = 1 << 13
 """Random bytes for one value: the most that Hypothesis takes."""
@@ -17,8 +22,21 @@ ATTEMPTS = 10
 """Most attempts for each value: a strategy may reject a value half drawn."""
 
 
+NEEDED = "6.170"
+"""Hypothesis before it never drew from bytes what is far from 0: of `integers(2, 3)` nothing, of `integers(3, 9)`
+nothing above 7."""
+
+
 class DrewFewer(Exception):
     """A strategy gives fewer values than were asked for."""
+
+
+def too_old() -> str:
+    """Say that the installed Hypothesis is too old, and what to do; empty where it is not."""
+    there = version("hypothesis")
+    if Version(there) >= Version(NEEDED):
+        return ""
+    return f"Hypothesis {there} leaves out traces: install {NEEDED} or newer, pip install 'hypothesis>={NEEDED}'"
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:
@@ -31,10 +49,12 @@ def each(strategy: Any, count: int, seed: int) -> Iterator[Any]:
     values, whatever is imported.
 
     The first is the simplest: it takes the first of all choices. Raises DrewFewer for a strategy that rejects most
-    of what it begins.
+    of what it begins; CannotRun where Hypothesis is too old.
     """
     from hypothesis import given, settings  # it needs a working folder, which a replay may lack
 
+    if why := too_old():
+        raise CannotRun(why)
     values: list[Any] = []
 
     @settings(database=None)
