@@ -17,6 +17,10 @@ LINE = 32
 """Words of 4 bytes that are prepared together."""
 
 
+LARGE = 1 << 20
+"""Bytes of the largest buffer whose rows are poisoned."""
+
+
 class GuardBroken(AssertionError):
     """Something wrote outside the slots of a buffer."""
 
@@ -24,8 +28,9 @@ class GuardBroken(AssertionError):
 class Rows:
     """`slots` slots of keys and values in one block: guard, keys, guard, values, guard.
 
-    A slot that was never written holds NaN in every dtype (all bits set). In a buffer of more than 1 MiB on a CPU,
-    which is not written twice, it holds what was there before. A guard band is at least two rows long.
+    A slot that was never written holds NaN in every dtype (all bits set). In a buffer of more than 1 MiB it holds
+    what was there before: nearly all of it is written next, and twice would take half as long again. A guard band
+    is at least two rows long.
     """
 
     def __init__(self, runtime: Runtime, geometry: Geometry, slots: int) -> None:
@@ -39,9 +44,12 @@ class Rows:
         self._prepare()
 
     def _prepare(self) -> None:
-        words = self.block.nbytes // 4
-        ends = (aligned4(end) // 4 for end in self.ends)
-        self.runtime.launch("prepare", Work(LINE, -(-words // LINE)), self.block, words, LINE, *ends, GUARD)
+        words, ends = self.block.nbytes // 4, [aligned4(end) // 4 for end in self.ends]
+        if self.block.nbytes <= LARGE:
+            self.runtime.launch("prepare", Work(LINE, -(-words // LINE)), self.block, words, LINE, *ends, GUARD)
+            return
+        around = words - (ends[1] - ends[0]) - (ends[3] - ends[2])
+        self.runtime.launch("guards", Work(LINE, -(-around // LINE)), self.block, words, *ends, GUARD)
 
     def clear(self) -> None:
         """Make every row zeros."""

@@ -91,8 +91,9 @@ def sentence(case: Measurement, ordered: bool) -> str:
 
 def why(case: Measurement, ordered: bool = False) -> str:
     """The likeliest reason, from what was counted and timed."""
-    counts = case.metered or {}
-    if case.host_ms.median > OWN * case.total_ms.median and not counts.get("device_to_host"):
+    counts, peer = case.metered or {}, best(case)
+    by_host = peer is None or peer.on_device is not True  # a ratio of device times has nothing of the host's
+    if by_host and case.host_ms.median > OWN * case.total_ms.median and not counts.get("device_to_host"):
         return (
             f"the call alone takes {figures.time(case.host_ms)} of {figures.time(case.total_ms)}{_launching(case)}"
         )

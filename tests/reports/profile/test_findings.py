@@ -73,6 +73,13 @@ def test_the_reason_is_what_was_counted_and_timed(more: dict[str, Any], words: s
     assert findings.why(convert(case(**{"metered": None, **more}), Measurement)) == words
 
 
+def test_the_host_is_no_reason_where_device_times_are_compared() -> None:
+    slow = case(ratio=2.0, host_ms=spread(3.0), metered=None, fraction=spread(0.4))
+    for peer in slow["peers"]:
+        peer["on_device"] = True
+    assert findings.why(convert(slow, Measurement)) == "its kernels reach 0.40 of the copy limit"
+
+
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [(1.64, "1.6 times"), (99.4, "99 times"), (1185.7, "1,186 times"), (16842.6, "16,843 times")],

@@ -45,6 +45,9 @@ FEW = 60
 SCRATCH = 1 << 12
 """Bytes of the smallest scratch space, where kernels do not write to what the host uploads to."""
 
+PREPARE = ("prepare", "guards")
+"""The kernels that make a new buffer ready."""
+
 
 class Kept:
     """A runtime whose memory is never given back: Oclgrind takes what lies in memory used again for unwritten."""
@@ -61,7 +64,7 @@ class Kept:
 
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel; rows are left as they are found where they shall not be poisoned."""
-        if self._poison or kernel != "prepare":
+        if self._poison or kernel not in PREPARE:
             self._runtime.launch(kernel, work, *args)
 
     def upload(self, source: Array, to: Block) -> None:
@@ -90,7 +93,7 @@ class Hasty:
     def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
         """Start a kernel on what is no longer there."""
         values = [a.handle.address if isinstance(a, Block) else a for a in args]
-        if kernel != "prepare" and isinstance(args[0], Block):
+        if kernel not in PREPARE and isinstance(args[0], Block):
             args[0].release()
         self._runtime.run(kernel, *launch_shapes.gpu(work), *values)
 
