@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import UNSET
@@ -61,16 +62,22 @@ def _quick(column: Column) -> str:
 def _matrix(view: Overview, spec: str) -> str:
     """The clauses that an adapter claims, then a line for each chapter with others."""
     shown = [row for chapter in view.chapters for row in chapter.rows if row.claimed]
-    rows = [[cited([r.id], spec), _rule(r), r.clause.level, *_cells(r)] for r in shown]
+    rows = [[cited([r.id], spec), _rule(r, spec), r.clause.level, *_cells(r)] for r in shown]
     head = ["clause", "rule", "level", *(literal(c.label, 60) for c in view.columns)]
     rest = [f"- {literal(c.name)}: {in_words(c.unclaimed)} not claimed" for c in view.chapters if c.unclaimed]
     return "\n\n".join(filter(None, [table(head, rows) if rows else "", "\n".join(rest)]))
 
 
-def _rule(row: Row) -> str:
-    """The rule as its chapter has it. A record's own text of a rule may hold any Markdown, so it is escaped."""
+_BESIDE = re.compile(r"\[([^\]\[]+)\]\(([^():\s]+)\)")
+"""A link to a chapter beside the one that a rule is from."""
+
+
+def _rule(row: Row, spec: str) -> str:
+    """The rule as its chapter has it; its links lead into the folder `spec`, or are left out without one. A
+    record's own text of a rule may hold any Markdown, so it is escaped."""
     if row.known:
-        return line(row.clause.text).replace("|", "\\|").replace("<", "&lt;")
+        rule = _BESIDE.sub(rf"[\1]({spec.rstrip('/')}/\2)" if spec else r"\1", line(row.clause.text))
+        return rule.replace("|", "\\|").replace("<", "&lt;")
     return literal(inline_markdown.text(row.clause.text))
 
 

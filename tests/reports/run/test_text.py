@@ -15,6 +15,7 @@ from kvreports.run import text as run_text
 from kvreports.run.findings import failures, findings, suspects
 from kvreports.safe_text import plain
 from kvspec.contract import CHAPTERS
+from kvspec.reading.clauses import index
 from kvspec.records.run import BROKEN, Record
 from reports.drawing.test_drawings import dead_steps, ring_steps
 from reports.run.test_html import HOSTILE, Page, hostile
@@ -45,6 +46,14 @@ def test_the_table_counts_by_chapter_what_is_claimed() -> None:
     assert rows["clauses"][:3] == ["PASS", "FAIL", "XFAIL"]
     assert rows["growing"] == ["4", "1", "1", "1", "1"] and set(rows) >= {"growing", "ring", "mask"}
     assert "snapshot" not in rows and "not claimed: snapshot (2 clauses)" in TABLE
+
+
+def test_a_link_between_chapters_leads_into_their_folder_and_is_none_without_one() -> None:
+    rule = next(c for c in index().values() if "](attention.md#" in c.text)
+    own = msgspec.structs.replace(clause("RING-1"), id=rule.id, chapter=rule.chapter, text=rule.text)
+    judged = record("a", [own])
+    assert "](../chapters/attention.md#" in markdown.render([judged], index(), spec="../chapters")
+    assert "](attention.md#" not in (page := markdown.render([judged], index())) and "ATTN-" in page
 
 
 def test_one_clause_is_named_first_in_every_form_and_its_trace_follows() -> None:
