@@ -50,8 +50,7 @@ def test_the_table_counts_by_chapter_what_is_claimed() -> None:
 
 def test_a_link_between_chapters_leads_into_their_folder_and_is_none_without_one() -> None:
     rule = next(c for c in index().values() if "](attention.md#" in c.text)
-    own = msgspec.structs.replace(clause("RING-1"), id=rule.id, chapter=rule.chapter, text=rule.text)
-    judged = record("a", [own])
+    judged = record("a", [clause("RING-1", id=rule.id, chapter=rule.chapter, text=rule.text)])
     assert "](../chapters/attention.md#" in markdown.render([judged], index(), spec="../chapters")
     assert "](attention.md#" not in (page := markdown.render([judged], index())) and "ATTN-" in page
 
