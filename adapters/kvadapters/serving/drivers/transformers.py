@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,7 +17,8 @@ import transformers
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from kvadapters.probe.engines.transformers import DTYPES
-from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted, shared
+from kvadapters.serving.driver import Answer, Declared, Driver, Request, Sample, Wanted, shared
+from kvadapters.serving.together import Asked, Together
 
 KEPT = 12
 """Caches of earlier requests that are kept."""
@@ -29,23 +29,14 @@ def driver(wanted: Wanted) -> Driver:
     return Generate(wanted.only("chunk", "drafts", "sequences"))
 
 
-@dataclass(eq=False)
-class _Asked:
-    """A request, and its answer once it is there."""
-
-    request: Request
-    answer: Answer | Exception | None = None
-    tokens: list[int] = field(default_factory=list)
-
-
-class Generate(Driver):
+class Generate(Together):
     """Calls `generate` once somebody waits, for all requests that are under way."""
 
     def __init__(self, wanted: Wanted) -> None:
+        super().__init__(wanted.sequences or 8)
         self.model = AutoModelForCausalLM.from_pretrained(
             wanted.folder, dtype=DTYPES[wanted.dtype], local_files_only=True
         ).eval()
-        self.sequences = wanted.sequences or 8
         self.more = {"prefill_chunk_size": wanted.chunk} if wanted.chunk else {}
         self.more |= {"prompt_lookup_num_tokens": wanted.drafts} if wanted.drafts else {}
         self.declared = Declared(
@@ -61,45 +52,30 @@ class Generate(Driver):
 
     def reset(self) -> None:
         """Forget all caches."""
-        self.open: list[_Asked] = []
+        self.open = []
         self.kept: deque[tuple[list[int], Any]] = deque(maxlen=KEPT)
 
-    def submit(self, request: Request) -> Any:
-        """Keep a request until somebody waits."""
-        self.open.append(_Asked(request))
-        return self.open[-1]
+    def company(self, one: Asked) -> Sequence[Asked]:
+        """Choose others. Drafts and samples are for one request at a time."""
+        alone = self.more.get("prompt_lookup_num_tokens") or one.request.samples > 1
+        return [each for each in self.open if each is not one and each.request.samples == 1 and not alone]
 
-    def cancel(self, handle: Any) -> None:
-        """Let a request go that was not begun."""
-        self.open = [one for one in self.open if one is not handle]
+    def answered(self, batch: Sequence[Asked]) -> list[Answer]:
+        """Answer one request with what is kept, or several as a padded batch."""
+        return [self._one(batch[0].request)] if len(batch) == 1 else self._batch(batch)
 
-    def wait(self, handle: Any) -> Answer:
-        """Compute what is under way. Drafts and samples are for one request at a time."""
-        if handle.answer is None:
-            alone = self.more.get("prompt_lookup_num_tokens") or handle.request.samples > 1
-            batch = [handle, *(one for one in self.open if one is not handle and one.request.samples == 1)]
-            batch = batch[: 1 if alone else self.sequences]
-            self.open = [one for one in self.open if one not in batch]
-            try:
-                self._one(handle) if len(batch) == 1 else self._batch(batch)
-            except (RuntimeError, ValueError, IndexError, TypeError, AttributeError) as e:
-                raise EngineFailed(f"{type(e).__name__}: {e}") from e
-        found: Answer = handle.answer
-        return found
-
-    def _one(self, one: _Asked) -> None:
+    def _one(self, request: Request) -> Answer:
         """Answer one request, behind the longest cache that its prompt begins with."""
-        request = one.request
         cache, cached = self._begun(request.tokens)
         if request.samples > 1:
             cache.batch_repeat_interleave(request.samples)
         said = self._generated([list(request.tokens)], request, past_key_values=cache)
         size = len(request.tokens)
         samples = tuple(_sample(said, i, size, request.new) for i in range(request.samples))
-        one.answer = Answer(samples, cached)
         if request.samples == 1:
             text = [*request.tokens, *samples[0].tokens]
             self.kept.append((text[: said.past_key_values.get_seq_length()], said.past_key_values))
+        return Answer(samples, cached)
 
     def _begun(self, tokens: Sequence[int]) -> tuple[Any, int]:
         """Copy and crop the cache that has most of a prompt's tokens, but for its last one."""
@@ -122,7 +98,7 @@ class Generate(Driver):
             cache.activate_past_recording()
         return cache
 
-    def _batch(self, batch: Sequence[_Asked]) -> None:
+    def _batch(self, batch: Sequence[Asked]) -> list[Answer]:
         """Answer requests together: prompts are padded on their left."""
         longest = max(len(one.request.tokens) for one in batch)
         pad = self.model.generation_config.pad_token_id
@@ -132,8 +108,7 @@ class Generate(Driver):
         )
         most = max(batch, key=lambda one: one.request.new).request
         said = self._generated(rows, most, attention_mask=mask, past_key_values=self._new())
-        for i, one in enumerate(batch):
-            one.answer = Answer((_sample(said, i, longest, one.request.new),), 0)
+        return [Answer((_sample(said, i, longest, one.request.new),), 0) for i, one in enumerate(batch)]
 
     def _generated(self, rows: list[list[int]], request: Request, **more: Any) -> Any:
         chance = {"num_return_sequences": request.samples, "do_sample": True, "top_k": 0}
