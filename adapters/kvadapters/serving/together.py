@@ -1,5 +1,5 @@
-"""Libraries in this process that compute a batch of requests at one call, and have no server: requests are kept until
-somebody waits for one; it is computed then, with others that are under way."""
+"""Libraries in this process that compute a batch of requests at one call, and have no server: requests are kept
+until somebody waits for one; it is computed then, with others that are under way."""
 
 from __future__ import annotations
 

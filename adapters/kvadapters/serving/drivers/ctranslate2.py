@@ -1,9 +1,9 @@
 """CTranslate2 in this process: `generate_batch`, which keeps the rows of static prompts.
 
-A request's static prompt is the longest of those that are kept and that it begins with, or else all its whole blocks
-but for the last token; `block` says how long a block is. Requests under way with one static prompt are a batch. What a
-prompt has behind the shortest one of its batch is computed token by token. A checkpoint is turned into CTranslate2's
-format once, into the probe's own folder."""
+A request's static prompt is the longest of those that are kept and that it begins with, or else all its whole
+blocks but for the last token; `block` says how long a block is. Requests under way with one static prompt are a
+batch. What a prompt has behind the shortest one of its batch is computed token by token. A checkpoint is turned
+into CTranslate2's format once, into the probe's own folder."""
 
 from __future__ import annotations
 
