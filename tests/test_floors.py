@@ -29,6 +29,7 @@ ENGINES = {
         "openvino",
         "openvino_genai",
         "optimum",
+        "ctranslate2",
     ),
 }
 """What the adapters of released engines import, each its own."""

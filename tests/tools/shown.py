@@ -33,6 +33,7 @@ ENGINES = {
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},
     "openvino": {"openvino", "openvino_genai", "optimum"},
+    "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
 

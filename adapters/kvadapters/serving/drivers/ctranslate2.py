@@ -16,7 +16,6 @@ from typing import Any
 import ctranslate2
 import numpy as np
 
-from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.formats.tokenizer import END
 from kvadapters.serving.driver import Answer, Declared, Driver, Sample, Wanted
 from kvadapters.serving.together import Asked, Together
@@ -51,8 +50,8 @@ class CTranslate2(Together):
 
     def __init__(self, wanted: Wanted) -> None:
         super().__init__(wanted.sequences or SEQUENCES)
-        self.words = list(Probe.load(wanted.folder).layout.words())
         self.folder, self.block = converted(Path(wanted.folder)), wanted.block or BLOCK
+        self.words: list[str] = json.loads((self.folder / "vocabulary.json").read_text(encoding="utf-8"))
         self.reset()
         self.declared = Declared(
             "ctranslate2",
@@ -85,11 +84,11 @@ class CTranslate2(Together):
         """Generate a batch behind one static prompt."""
         static = self.static(batch[0].request.tokens)
         prompts = [[self.words[t] for t in one.request.tokens[len(static) :]] for one in batch]
-        wanted, made = [one.request.new for one in batch], Counter[int]()
+        wanted, made = [one.request.new for one in batch], Counter[Any]()
 
         def stop(step: Any) -> bool:
             made[step.batch_id] += 1
-            return made[step.batch_id] >= wanted[step.batch_id]
+            return bool(made[step.batch_id] >= wanted[step.batch_id])
 
         results = self.generator.generate_batch(
             prompts,
