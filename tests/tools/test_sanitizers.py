@@ -216,7 +216,7 @@ def test_the_probes_hold_and_a_wrong_sum_is_told(name: str) -> None:
         assert {r.kind for r in watched_process.probe(made, check)} == {DIFFERENCE}
 
 
-FORGETS = Planted("a join that forgets a split", "", "i < splits; ++i)", "i < splits - 1; ++i)")
+FORGETS = Planted("a join that forgets a split", "", "from + lane < splits;", "from + lane < splits - 1;")
 TOO_FAR = Planted("a unit behind all", "", "memory) + warp *", "memory) + (warp + 4) *")
 A_STAGE_TOO_FAR = Planted("a stage behind all", "", "two + (i + 1 & 1)", "two + (i + 1) % 5")
 

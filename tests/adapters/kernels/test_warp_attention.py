@@ -124,7 +124,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "lanes that read before they met": ("runs", "    __syncwarp();\n    FETCH(i + UNITS", "    FETCH(i + UNITS"),
     "chunks that change places otherwise": ("runs", "(at ^ pairs % near", "(at + pairs % near"),
     "a window one too wide": ("runs", "behind - window,", "behind - 1 - window,"),
-    "a join that forgets a split": ("runs", "i < splits; ++i)", "i < splits - 1; ++i)"),
+    "a join that forgets a split": ("runs", "from + lane < splits;", "from + lane < splits - 1;"),
     "the second piece a row too late": ("runs", "p < turn ? base : behind", "p < turn ? base : behind + 1"),
     "the second piece begins a row too late": ("runs", "p < turn ?", "p <= turn ?"),
     "a counter that is not set back": ("runs", "atomicInc((u32 *)parts + slot, (u32)splits - 1)",
@@ -151,6 +151,42 @@ def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not wrong_of(case, 16 if lie == "pages" else None)
     plant(monkeypatch, right, wrong)
     assert wrong_of(case, 16 if lie == "pages" else None)
+
+
+@pytest.fixture
+def many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that splits 90 tiles of one kv head over as many blocks: they are joined 8 to 32 at a time."""
+    monkeypatch.setattr(warp_attention, "WORTH_SPLITTING", 16)
+    for name, value in (("workers", 90), ("_kernels", {})):
+        monkeypatch.setattr(runtime(), name, value)
+
+
+def of_many_tiles(width: int) -> Case:
+    case = Case("bf16", 32, width, kv_heads=1, group=3, held=1440, wrap=1440, turn=100)
+    case.keys = (case.keys.astype(np.float32) * 3).astype(DTYPES[case.dtype])
+    return case
+
+
+@pytest.mark.usefixtures("many_splits")
+@pytest.mark.parametrize("width", [32, 96, 224])
+def test_more_splits_than_lanes_are_joined(width: int) -> None:
+    check(of_many_tiles(width))
+
+
+JOINS = {
+    "sums that stay when the maximum of splits grows": ("a[j] *= scale;", ""),
+    "a weight that stays": ("l = l * scale +", "l = l +"),
+    "splits that nobody loads": ("from += AT_ONCE", "from += 2 * AT_ONCE"),
+    "the first splits alone": ("from < splits; from += AT_ONCE", "from < AT_ONCE; from += AT_ONCE"),
+    "the weight of the split before": ("weight, i)", "weight, max(i - 1, 0))"),
+}
+
+
+@pytest.mark.usefixtures("many_splits")
+@pytest.mark.parametrize("bug", one_in(2, JOINS))
+def test_a_bug_of_joining_many_splits_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *JOINS[bug])
+    assert wrong_of(of_many_tiles(96))
 
 
 def test_memory_that_no_launch_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,42 @@ DEVICE void deal(Piece *piece, const Entries &of, int entries, int workers, int 
 /* An output: 0 where nothing was seen. */
 DEVICE float divided(float a, float l) { return l == 0.0f ? 0.0f : a / l; }
 
+/* Splits that a join adds at once, a power of 2: up to 128 loads of a lane are under way. One split at a time took as long
+ * as attention to 4,096 rows, because the join waited for the memory as often as there are splits. */
+#define AT_ONCE (V_DIM <= 128 ? 32 : V_DIM <= 256 ? 16 : 8)
+
+/* The sums of a column over splits; a lane has its share of l. */
+struct Joined {
+  float m = NOTHING, l = 0.0f, a[V_DIM / LANES] = {};
+
+  /* Adds splits `from` to from + AT_ONCE - 1, as far as there are so many. Parts of one column lie `apart` numbers apart. */
+  DEVICE_METHOD void add(const float *one, i64 apart, int from, int splits, int lane) {
+    float its[AT_ONCE][V_DIM / LANES];
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+      for (int j = 0; j < V_DIM / LANES; ++j)
+        its[i][j] = from + i < splits ? __ldcg(one + (from + i) * apart + 2 + lane + j * LANES) : 0.0f;
+    const bool own = lane < AT_ONCE && from + lane < splits;
+    const float its_m = own ? __ldcg(one + (from + lane) * apart) : NOTHING;
+    const float its_l = own ? __ldcg(one + (from + lane) * apart + 1) : 0.0f;
+    float most = fmaxf(m, its_m);
+#pragma unroll
+    for (int flip = 1; flip < LANES; flip *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, flip));
+    const float scale = m == NOTHING ? 0.0f : power_of_2(m - most);
+    const float weight = its_m == NOTHING ? 0.0f : power_of_2(its_m - most);
+    m = most, l = l * scale + weight * its_l;
+#pragma unroll
+    for (int j = 0; j < V_DIM / LANES; ++j) a[j] *= scale;
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; ++i) {
+      const float of_it = __shfl_sync(ALL, weight, i);
+#pragma unroll
+      for (int j = 0; j < V_DIM / LANES; ++j) a[j] += of_it * its[i][j];
+    }
+  }
+};
+
 /* Joins the splits of a cell into outputs, [.., V_DIM], for `all` columns. All blocks of the cell call it after they have
  * written their part, and the last one joins. The counter counts the calls; the last call finds splits - 1 and leaves 0,
  * so that a graph may run again. `before_me` is in shared memory. */
@@ -125,22 +161,14 @@ DEVICE void join(u32 *before_me, float *parts, u32 slot, int splits, const Colum
   __threadfence();
   for (int column = warp; column < all; column += WARPS) {
     const float *one = parts + COUNTERS + ((i64)slot * all + column) * PART;
-    float m = NOTHING, l = 0.0f, a[V_DIM / LANES];
-    for (int i = lane; i < splits; i += LANES) m = fmaxf(m, __ldcg(one + i * all * PART));
+    Joined sums;
+#pragma unroll 1
+    for (int from = 0; from < splits; from += AT_ONCE) sums.add(one, all * PART, from, splits, lane);
 #pragma unroll
-    for (int flip = 1; flip < LANES; flip *= 2) m = fmaxf(m, __shfl_xor_sync(ALL, m, flip));
-#pragma unroll
-    for (int j = 0; j < V_DIM / LANES; ++j) a[j] = 0.0f;
-#pragma unroll 4
-    for (int i = 0; i < splits; ++i) {
-      const float *its = one + i * all * PART, its_m = __ldcg(its);
-      const float less = its_m == NOTHING ? 0.0f : power_of_2(its_m - m);
-      l += less * __ldcg(its + 1);
-#pragma unroll
-      for (int j = 0; j < V_DIM / LANES; ++j) a[j] += less * __ldcg(its + 2 + lane + j * LANES);
-    }
+    for (int flip = 1; flip < LANES; flip *= 2) sums.l += __shfl_xor_sync(ALL, sums.l, flip);
     if (!columns.real(column)) continue;
+    float *to = out + columns.at(column) * V_DIM + lane;
 #pragma unroll
-    for (int j = 0; j < V_DIM / LANES; ++j) out[columns.at(column) * V_DIM + lane + j * LANES] = divided(a[j], l);
+    for (int j = 0; j < V_DIM / LANES; ++j) to[j * LANES] = divided(sums.a[j], sums.l);
   }
 }
