@@ -32,7 +32,7 @@ the one that is furthest from it, and how many hold it. Where no profile of an a
 """
 """What the page begins with."""
 
-HEAD = ("adapter", "target", "wanted", "furthest from it", "case", "held")
+HEAD = ("adapter", "target", "wanted", "furthest from it", "case", "held", "measured on")
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +64,8 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether a number is as wanted."""
         return number >= self.wanted if self.what == "fraction" else number <= self.wanted
 
-    def measured(self, adapter: str, records: Sequence[Profile]) -> list[tuple[float, str]]:
-        """The numbers of its cases with their ids, the furthest from what is wanted first."""
+    def measured(self, adapter: str, records: Sequence[Profile]) -> list[tuple[float, str, str]]:
+        """The numbers of its cases with their ids and machines, the furthest from what is wanted first."""
         own = [
             (record, case)
             for record in records
@@ -73,7 +73,9 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
             for case in record.measurements
         ]
         about = [(r, case) for r, case in own if re.search(self.cases, case.id) and case.bytes_read >= self.bytes]
-        numbers = [(n, case.id) for record, case in about if (n := self.number(case, record)) is not None]
+        numbers = [
+            (n, case.id, machine(record)) for record, case in about if (n := self.number(case, record)) is not None
+        ]
         return sorted(numbers, reverse=self.what != "fraction")
 
 
@@ -101,13 +103,20 @@ def _each() -> Iterator[tuple[Target, str]]:
     return ((target, name) for target in targets() for name in target.adapters)
 
 
-def _found(target: Target, numbers: list[tuple[float, str]]) -> tuple[str, ...]:
+def machine(record: Profile) -> str:
+    """The processor that a profile is about."""
+    if "GPU" in record.machine:
+        return str(record.adapter["device"])
+    return f"{record.machine.get('cpu') or 'unknown'}, {record.machine.get('cores') or '?'} cores"
+
+
+def _found(target: Target, numbers: list[tuple[float, str, str]]) -> tuple[str, ...]:
     bound = f"{'at least' if target.what == 'fraction' else 'at most'} {target.wanted:g} {target.unit}"
     if not numbers:
-        return bound, "not measured", "–", "–"
-    worst, case = numbers[0]
-    held = sum(target.held(number) for number, _ in numbers)
-    return bound, f"{worst:.2f}", f"`{case}`", f"{held} of {len(numbers)}"
+        return bound, "not measured", "–", "–", "–"
+    worst, case, where = numbers[0]
+    held = sum(target.held(number) for number, *_ in numbers)
+    return bound, f"{worst:.2f}", f"`{case}`", f"{held} of {len(numbers)}", where
 
 
 def page(records: Sequence[Profile]) -> str:
@@ -128,7 +137,7 @@ def main(paths: Sequence[str]) -> int:
         print(page(records))
     else:
         (root / PAGE).write_text(page(records), encoding="utf-8")
-    return int(any(not target.held(n) for target, name in _each() for n, _ in target.measured(name, records)))
+    return int(any(not target.held(n) for target, name in _each() for n, *_ in target.measured(name, records)))
 
 
 if __name__ == "__main__":

@@ -162,6 +162,18 @@ def test_the_folder_is_packed_after_each_part(tmp_path: Path) -> None:
     assert [p.name for p in packed.parent.iterdir()] == ["gpu.tar.gz"]
 
 
+def test_it_is_packed_while_a_part_runs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = tmp_path / "gpu.tar.gz"
+    with Log(tmp_path / "gpu", packed) as log:
+        log.packed()
+        (tmp_path / "gpu" / "journal.jsonl").write_text("{}")
+        for every, there in ((1e9, False), (0.0, True)):
+            monkeypatch.setattr("tools.on_gpu.log.EVERY", every)
+            log.write("a case")
+            with tarfile.open(packed) as file:
+                assert ("gpu/journal.jsonl" in file.getnames()) == there
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Callable[..., tuple[Ended, str]]:
     def start(text: str, seconds: float = 30.0, grace: float = 10.0) -> tuple[Ended, str]:

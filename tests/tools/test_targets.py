@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kvprofile.cases import cases
@@ -56,16 +57,24 @@ def test_a_number_is_of_the_case(what: str, number: float | None) -> None:
 def test_a_case_is_compared_with_another() -> None:
     sample = record("cupy", case("x/one/n4", 0.006), case("x/one", 0.004), case("x/two/n4", 0.006))
     of = target(r"of \1", 1.4, "^(.*)/n4$")
-    assert of.measured("cupy", [sample]) == [(pytest.approx(1.5), "x/one/n4")]
+    assert of.measured("cupy", [sample]) == [(pytest.approx(1.5), "x/one/n4", targets.machine(sample))]
 
 
 def test_the_furthest_comes_first_and_small_cases_do_not_count() -> None:
     fast, slow = (case(name, 1.0, 64, fraction=spread(f)) for name, f in (("fast", 0.9), ("slow", 0.5)))
     sample = record("cupy", fast, slow, case("small", 1.0, 8, fraction=spread(0.1)))
     numbers = target("fraction", 0.8, bytes=32).measured("cupy", [sample, record("opencl", slow)])
-    assert [id for _, id in numbers] == ["slow", "fast"]
-    assert [target("fraction", 0.8).held(number) for number, _ in numbers] == [False, True]
-    assert [target("device", 0.8).held(number) for number, _ in numbers] == [True, False]
+    assert [id for _, id, _ in numbers] == ["slow", "fast"]
+    assert [target("fraction", 0.8).held(number) for number, *_ in numbers] == [False, True]
+    assert [target("device", 0.8).held(number) for number, *_ in numbers] == [True, False]
+
+
+def test_the_machine_is_the_gpu_where_there_is_one() -> None:
+    sample = record("cupy")
+    two = msgspec.structs.replace(sample, machine={"cpu": "AMD EPYC", "cores": 2})
+    assert targets.machine(two) == "AMD EPYC, 2 cores"
+    on_a_gpu = msgspec.structs.replace(sample, machine=sample.machine | {"GPU": "at 1980 MHz"})
+    assert targets.machine(on_a_gpu) == sample.adapter["device"]
 
 
 @pytest.mark.parametrize(("fraction", "status", "held"), [(0.69, 1, "0 of 1"), (0.71, 0, "1 of 1")])

@@ -6,10 +6,16 @@ import json
 import os
 import sys
 import tarfile
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+
+EVERY = 15.0
+"""Seconds after which what a part has left is packed again while it runs: a session may be killed."""
 
 
 class Log:
@@ -17,7 +23,8 @@ class Log:
 
     def __init__(self, folder: Path, pack: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self._pack = folder, pack
+        self.folder, self._pack, self._packed_at = folder, pack, 0.0
+        self._packing = threading.Lock()  # a part speaks while another's state is noted
         self._file = (folder / "log.txt").open("a", encoding="utf-8")
 
     def __enter__(self) -> Log:
@@ -33,6 +40,8 @@ class Log:
         self._file.flush()
         sys.stdout.write(text)
         sys.stdout.flush()
+        if time.monotonic() - self._packed_at > EVERY:
+            self.packed()
 
     def say(self, line: str) -> None:
         """Write a line of the session itself."""
@@ -49,8 +58,10 @@ class Log:
         """Pack the folder into one file, in one step, if that is wanted."""
         if self._pack is None:
             return
-        self._pack.parent.mkdir(parents=True, exist_ok=True)
-        new = self._pack.with_name(f"new-{os.getpid()}-{self._pack.name}")
-        with tarfile.open(new, "w:gz") as file:
-            file.add(self.folder, self.folder.name)
-        new.replace(self._pack)
+        with self._packing:
+            self._pack.parent.mkdir(parents=True, exist_ok=True)
+            new = self._pack.with_name(f"new-{os.getpid()}-{self._pack.name}")
+            with tarfile.open(new, "w:gz") as file:
+                file.add(self.folder, self.folder.name)
+            new.replace(self._pack)
+            self._packed_at = time.monotonic()
