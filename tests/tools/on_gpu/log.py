@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-
 EVERY = 15.0
 """Seconds after which what a part has left is packed again while it runs: a session may be killed."""
 
