@@ -9,6 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from kvprofile.case import Case
 from kvprofile.operation import ALWAYS, Job, Work
 from kvprofile.random_rows import noise
@@ -136,10 +138,12 @@ def _seconds(subject: Subject, work: Callable[[], object]) -> float:
 
 
 def queries(subject: Subject, *layers: int) -> tuple[Any, Any]:
-    """Make queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and an array for the output, both f32."""
+    """Make queries `[B, heads, n, k_dim]`, or `[layers, B, ...]`, and an array for the output, both f32. The rows'
+    dtype holds the queries exactly: a model computes them in it, and peers take them so."""
     case, model = subject.case, subject.case.model
     shapes = ((*layers, case.batch, model.heads, case.rows, dim) for dim in (model.dim, model.v_dim))
-    asked, out = subject.placed(*(noise(shape, "f32", turn) for turn, shape in enumerate(shapes, 3)))
+    drawn = (noise(shape, case.dtype, turn).astype(np.float32) for turn, shape in enumerate(shapes, 3))
+    asked, out = subject.placed(*drawn)
     return asked, out
 
 

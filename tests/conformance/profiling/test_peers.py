@@ -21,7 +21,7 @@ from kvprofile.workloads import OPERATIONS
 from kvprofile.workloads.attention import queries
 from kvprofile.workloads.bucket import STEPS
 from kvspec.contract import Rope
-from kvspec.geometry import Array
+from kvspec.geometry import DTYPES, Array
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 MEMORY = 1 << 16
@@ -205,6 +205,15 @@ def test_values_may_be_narrower_than_keys() -> None:
         assert (keys.shape, values.shape) == ((1, 1, 40, 24), (1, 1, 40, 16))
     subject = Subject(Reference(), case, case.config(), MEMORY)
     assert [a.shape for a in queries(subject)] == [(1, 4, 1, 24), (1, 4, 1, 16)]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+def test_queries_are_what_the_dtype_of_the_rows_holds(dtype: str) -> None:
+    """As peers take them: three parts of a query that no model has would be work that no peer does."""
+    case = Case("attention", MODEL, 40, dtype=dtype)
+    asked, out = queries(Subject(Reference(), case, case.config(), MEMORY))
+    assert asked.dtype == out.dtype == np.float32
+    assert np.array_equal(asked, asked.astype(DTYPES[dtype]).astype(np.float32)) and len(np.unique(asked)) > 8
     work = OPERATIONS["attention"]
     work.job(Subject(Reference(), case, work.config(case), MEMORY)).do(0)
     Numpy().job(case, MEMORY).do(0)  # type: ignore[union-attr]
