@@ -57,8 +57,8 @@ STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
 ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
 """The kernels that turn rows."""
 
-KERNELS = {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
-KERNELS |= dict.fromkeys(("prepare", "guards", "bound", "clear"), 1)
+KERNELS = dict.fromkeys(("prepare", "guards", "bound", "clear"), 1)
+KERNELS |= {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
 KERNELS |= {"number": 1, "poison": 1, "encode": 6, "decode": 6}
 KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
 KERNELS |= dict.fromkeys(SCORES, 5)

@@ -325,6 +325,19 @@ def test_a_gpu_without_the_tensor_cores_that_it_needs_is_left_to_cupy(monkeypatc
             FastCuPyRuntime()
 
 
+@pytest.mark.parametrize(
+    ("gpu", "shared", "blocks"),
+    [("A100", 164 << 10, 1), ("RTX 4090", 100 << 10, 1), ("H100", 228 << 10, 2), ("RTX 5090", 100 << 10, 1)],
+)
+def test_a_launch_has_as_many_blocks_as_have_room_at_once(
+    gpu: str, shared: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_cupy.installed(), monkeypatch.context() as changed:
+        changed.setattr(nvrtc, "kept", lambda text, architecture: text.encode())
+        changed.setitem(fake_cupy.SIZES, "sharedMemPerMultiprocessor", shared)
+        assert FastCuPyRuntime().workers == 4 * blocks, gpu
+
+
 def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(CannotRun, match=r"CuPy cannot be imported .*pip install 'kvconform\[cupy\]'"):

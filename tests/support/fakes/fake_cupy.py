@@ -223,7 +223,12 @@ def funcSetAttribute(function: int, attribute: int, value: int) -> None:
     FUNCTIONS[function]._most = value
 
 
-SIZES = {"totalGlobalMem": 1 << 26, "l2CacheSize": 1 << 20, "multiProcessorCount": 4}
+SIZES = {
+    "totalGlobalMem": 1 << 26,
+    "l2CacheSize": 1 << 20,
+    "multiProcessorCount": 4,
+    "sharedMemPerMultiprocessor": 228 << 10,
+}
 
 
 class Runtime:

@@ -8,18 +8,26 @@ from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvgpu.runtimes.fast import warp_kernels
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
-from kvgpu.runtimes.fast.warp_attention import TILE
+from kvgpu.runtimes.fast.warp_attention import MOST_BYTES, TILE
 from kvgpu.runtimes.nvidia.cupy import CuPyRuntime
 from kvspec.errors import CannotRun
 
-BLOCKS_AT_ONCE = 2
-"""Blocks that a multiprocessor has room for."""
+MOST_AT_ONCE = 2
+"""Most blocks of a multiprocessor, by the registers that a kernel may take."""
+
+OF_A_BLOCK = MOST_BYTES + (2 << 10)
+"""Bytes of shared memory that a block takes at most: its rings, what it declares, and 1 KiB of the driver's."""
 
 LEAST = 80
 """Ten times the compute capability of the first GPUs with the products and the copies that it uses."""
 
 MOST_POSITIONS = 1 << 30
 """The kernel counts positions in 32 bits."""
+
+
+def at_once(shared: int) -> int:
+    """Give the number of blocks that a multiprocessor with so many bytes of shared memory has room for."""
+    return max(1, min(MOST_AT_ONCE, shared // OF_A_BLOCK))
 
 
 class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
@@ -32,7 +40,7 @@ class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
             has = f"{self._capability[:-1]}.{self._capability[-1]}"
             raise CannotRun(f"cupy-fast needs a GPU of compute capability 8.0; this one has {has}: take cupy")
         device = self._cuda.getDeviceProperties(self._cuda.getDevice())
-        self.workers = BLOCKS_AT_ONCE * int(device["multiProcessorCount"])
+        self.workers = at_once(int(device["sharedMemPerMultiprocessor"])) * int(device["multiProcessorCount"])
         self._strict = StrictLaunches(self, geometry, partial(warp_kernels.made, self))
 
 
