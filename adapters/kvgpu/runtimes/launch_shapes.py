@@ -29,9 +29,9 @@ MOST_GROUPS = 65535
 """Groups that CUDA allows along the second axis; striding reaches the heads beyond."""
 
 
-def gpu(work: Work) -> tuple[Axes, Axes]:
-    """Give one item to each word: up to 32 adjacent lanes on a row, so that neighbours read neighbours."""
-    lanes = min(32, 1 << (work.words - 1).bit_length())
+def gpu(work: Work, most: int = 32) -> tuple[Axes, Axes]:
+    """Give one item to each word: up to `most` adjacent lanes on a row, so that neighbours read neighbours."""
+    lanes = min(most, 1 << (work.words - 1).bit_length())
     rows = GROUP // lanes
     return (lanes, rows, 1), (-(-work.rows // rows), min(work.heads, MOST_GROUPS), work.parts)
 
@@ -39,11 +39,12 @@ def gpu(work: Work) -> tuple[Axes, Axes]:
 def on_a_gpu(kernel: str, work: Work) -> tuple[Axes, Axes]:
     """Give the shape of a kernel in the texts for GPUs, whose items take `AT_ONCE` words or rows at a time. One row
     alone has an item for each word."""
-    (lanes, rows, _), (groups, heads, parts) = gpu(work)
     if work.rows == 1 or not kernel.startswith((*FLAT, *SIDE_BY_SIDE, "page")):
         return gpu(work)
+    # A token-major row has all heads in it: with a warp for each row most of a GPU would have nothing to do.
+    items, (groups, heads, parts) = gpu(work, GROUP)
     if kernel.startswith(SIDE_BY_SIDE):
-        return (lanes, rows, 1), (-(-groups // AT_ONCE), heads, parts)
+        return items, (-(-groups // AT_ONCE), heads, parts)
     count = -(-work.rows // PAGE) * 32 if kernel.startswith("page") else -(-work.rows * work.words // AT_ONCE)
     return (32, GROUP // 32, 1), (-(-count // GROUP), heads, parts)
 

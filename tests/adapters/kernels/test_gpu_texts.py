@@ -201,6 +201,8 @@ def test_items_take_several_words_or_rows_at_a_time() -> None:
     work = Work(16, 4096, 8, 2)
     assert on_a_gpu("move16", work) == ((32, 4, 1), (4096 * 16 // AT_ONCE // GROUP, 8, 2))
     assert on_a_gpu("cast4_f16", work) == ((16, 8, 1), (4096 // 8 // AT_ONCE, 8, 2))
+    token_major = on_a_gpu("cast4_f16", Work(256, 512, 1, 2))
+    assert token_major == ((128, 1, 1), (512 // AT_ONCE, 1, 2)), "a group for each row, and not for four"
     assert on_a_gpu("page16", work) == ((32, 4, 1), (4096 // 16 // 4, 8, 2))
     assert on_a_gpu("place16", work._replace(rows=1)) == gpu(work._replace(rows=1))
     assert on_a_gpu("attend_runs_f16", work) == gpu(work)
