@@ -195,7 +195,8 @@ def board(session: nox.Session) -> None:
     """Write the published board again from the published records; its page goes to the other reports."""
     _install(session)
     folder = Path("reports/published/engines")
-    _board(session, sorted([*folder.glob("*/record.json"), *folder.parent.glob("serving/*/record.json")]), folder)
+    records = [*folder.glob("*/record.json"), *folder.parent.glob("serving/*/record.json")]
+    _board(session, sorted([*records, *folder.parent.glob("versions/*.json")]), folder)
     REPORTS.mkdir(exist_ok=True)
     (folder / "board.html").replace(REPORTS / "board.html")
 

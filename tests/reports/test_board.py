@@ -23,6 +23,7 @@ from support.samples.record_samples import failing, passing
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"
 RECORDS = sorted([*PUBLISHED.glob("*/record.json"), *PUBLISHED.parent.glob("serving/*/record.json")])
+RECORDS += sorted(PUBLISHED.parent.glob("versions/*.json"))
 KNOWN = ROOT / "deviations" / "kvconform.toml"
 SPEC = "../../../spec/kvspec/chapters"
 """Where the chapters are, seen from the published board."""
@@ -39,6 +40,8 @@ def test_the_published_board_is_what_the_records_and_the_known_deviations_make(t
     assert main(["board", *records, "--known", known_file, "--spec", SPEC, "--out", str(folder)]) == 0
     written = (folder / "README.md").read_text(encoding="utf-8")
     assert written == (PUBLISHED / "README.md").read_text(encoding="utf-8"), "nox -s board writes it again"
+    over_time = (folder / "VERSIONS.md").read_text(encoding="utf-8")
+    assert over_time == (PUBLISHED / "VERSIONS.md").read_text(encoding="utf-8"), "nox -s board writes it again"
     assert "Content-Security-Policy" in (folder / "board.html").read_text(encoding="utf-8")
 
 

@@ -18,11 +18,16 @@ done
 """Writes how it was called in the place of a picture."""
 
 
-@pytest.mark.parametrize("name", ["readme", "demo"])
-def test_the_published_pictures_are_of_one_screen(name: str) -> None:
+SCREEN = (first_screens.WIDTH, first_screens.HEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("readme", SCREEN), ("demo", SCREEN), ("preview", first_screens.PREVIEW)]
+)
+def test_the_published_pictures_are_of_one_screen(name: str, size: tuple[int, int]) -> None:
     data = (first_screens.PICTURES / f"{name}.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", data[16:24]) == (first_screens.WIDTH, first_screens.HEIGHT)
+    assert struct.unpack(">II", data[16:24]) == size
 
 
 def test_the_readme_is_shown_with_its_picture() -> None:
@@ -39,8 +44,9 @@ def test_both_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(first_screens, "find_browser", lambda: str(browser))
     monkeypatch.setattr(first_screens, "PICTURES", tmp_path / "pictures")
     assert first_screens.main(report) == 0
-    called = {name: (tmp_path / "pictures" / f"{name}.png").read_text() for name in ("readme", "demo")}
+    called = {name: (tmp_path / "pictures" / f"{name}.png").read_text() for name in ("readme", "demo", "preview")}
     assert "readme.html" in called["readme"] and report.as_uri() in called["demo"]
+    assert "--window-size=1200,630" in called.pop("preview")
     assert all("--headless" in words and "--window-size=1280,900" in words for words in called.values())
 
 

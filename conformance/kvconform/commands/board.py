@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,16 +14,20 @@ from kvconform.runner.record import output
 from kvconform.runner.verdict import known
 from kvconform.runner.verdict.known import KnownDeviation, KnownOfServer
 from kvreports import json_file
-from kvreports.board import html, markdown
+from kvreports.board import html, markdown, over_time, versions
 from kvreports.board.badge import badge
-from kvreports.board.engines import Board, Deviation, Engine, Unjudged
+from kvreports.board.engines import SORTS, Board, Deviation, Engine, Unjudged
 from kvreports.board.served import Served, ServedBug
+from kvreports.board.versions import Compared, Versions
 from kvreports.safe_text import cleaned, cleaned_record
+from kvspec.errors import BadInput
 from kvspec.records.run import Failure, Record
 from kvspec.records.serving import ServingFailure, ServingRecord
 
 NAMES = ("README.md", "board.html")
 """The files that are written."""
+OVER_TIME = "VERSIONS.md"
+"""The file that is written where releases were compared."""
 
 NOT_FILED = KnownDeviation(clause=(), reason="not filed yet", sort="not filed")
 
@@ -33,6 +38,8 @@ def main(options: Namespace) -> int:
     found = replace(board([Path(p) for p in options.records], options.known, folder), spec=options.spec)
     for name, text in zip(NAMES, (markdown.render(found), html.render(found)), strict=True):
         output.leave(folder / name, text)
+    if found.compared:
+        output.leave(folder / OVER_TIME, over_time.render(found.compared, found.spec))
     for anchor, engine in zip(found.anchors, found.engines, strict=True) if options.badges else ():
         output.leave(Path(options.badges) / f"{anchor}.svg", badge(engine))
     tell(f"board at {folder / NAMES[1]}")
@@ -44,11 +51,14 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
     entries = known.read(file)
     beside = (file or known.FILE).parent
     whole = [path for path in records if json_file.begins(path, ServingRecord)]
-    engines = [_engine(path, entries, beside, folder) for path in records if path not in whole]
+    several = [path for path in records if json_file.begins(path, Versions)]
+    of_caches = [path for path in records if path not in (*whole, *several)]
+    engines = [_engine(path, entries, beside, folder) for path in of_caches]
     served = [_served(path, known.served(file), beside, folder) for path in whole]
     unjudged = [Unjudged(u.engine, u.reason) for u in known.unjudged(file)]
     engines.sort(key=lambda e: (e.name, e.record.started))
-    return Board(engines, unjudged, sorted(served, key=lambda s: (-len(s.bugs), s.form)))
+    compared = sorted((_compared(p, entries, beside, folder) for p in several), key=lambda c: c.record.engine)
+    return Board(engines, unjudged, sorted(served, key=lambda s: (-len(s.bugs), s.form)), compared)
 
 
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:
@@ -85,6 +95,29 @@ def _bug(
         return ServedBug(NOT_FILED.sort, NOT_FILED.reason, failures)
     there = [_there(beside / f"{entry.script}{end}", folder) for end in (".py", ".md")]
     return ServedBug(entry.sort, entry.reason, failures, entry.link, *there)
+
+
+def _compared(path: Path, entries: Iterable[KnownDeviation], beside: Path, folder: Path) -> Compared:
+    """Several releases of an engine. Raises BadInput where a bug is not told of each release."""
+    record = cleaned(json_file.load(path, Versions))
+    releases = [release.version for release in record.releases]
+    for bug in record.bugs:
+        if [seen.version for seen in bug.seen] != releases:
+            raise BadInput(f"{path}: {bug.script:.60} is not told of each release; `nox -s versions` writes it")
+    if not releases:
+        raise BadInput(f"{path}: it names no release; `nox -s versions` writes it")
+    clauses = dict[str, tuple[str, ...]]()
+    for entry in entries:
+        clauses[entry.script] = tuple(dict.fromkeys((*clauses.get(entry.script, ()), *entry.clauses)))
+    links = {bug.script: _links(bug.script, beside, folder) for bug in record.bugs}
+    return versions.compared(record, clauses, SORTS, links, _address(path, folder))
+
+
+def _links(script: str, beside: Path, folder: Path) -> tuple[str, str]:
+    """The addresses of a script and of its draft; a script of a bug that was mended lies in a folder of its own."""
+    name = Path(script).name
+    there = [_there(beside / place / f"{name}.py", folder) for place in (".", "mended")]
+    return there[0] or there[1], _there(beside / "drafts" / f"{name}.md", folder)
 
 
 def _there(path: Path, folder: Path) -> str:

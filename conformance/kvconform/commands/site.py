@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from time import monotonic
 
@@ -35,13 +35,15 @@ def main(options: Namespace) -> int:
         raise BadInput(f"a site needs {e.name}: python3 -m pip install 'kvconform[site]'") from None
     began, out = monotonic(), Path(options.out)
     records, address = [Path(r) for r in options.records], options.address or ""
-    content = gathered(records, options.known, options.repository, address)
-    count = _write(out, build.files(content))
+    content = gathered(records, options.known, options.repository, address, options.older or "")
+    count = _write(out, chain(build.files(content), _shown_elsewhere(content)))
     tell(f"{count} files in {monotonic() - began:.0f} s; begin with {out / 'index.html'}", "site")
     return 0
 
 
-def gathered(records: Sequence[Path], known: Path | None, repository: Path | None, address: str = "") -> Content:
+def gathered(
+    records: Sequence[Path], known: Path | None, repository: Path | None, address: str = "", older: str = ""
+) -> Content:
     """What the site shows. Raises BadInput."""
     texts = {} if repository is None else dict(_texts(repository, addresses.TEXTS))
     pictures = {} if repository is None else dict(_texts(repository, _pictures(repository)))
@@ -56,6 +58,8 @@ def gathered(records: Sequence[Path], known: Path | None, repository: Path | Non
         texts=texts,
         pictures={path: Html(text) for path, text in pictures.items()},
         address=address,
+        older=older,
+        preview=_preview(repository),
     )
 
 
@@ -79,6 +83,17 @@ def _bugs() -> dict[str, list[Bug]]:
     return found
 
 
+def _preview(repository: Path | None) -> bytes:
+    path = (repository or Path()) / addresses.PREVIEW
+    return read_bytes(path, "a picture") if repository and path.is_file() else b""
+
+
+def _shown_elsewhere(content: Content) -> Iterator[tuple[str, bytes]]:
+    """The picture of previews, which want a whole address."""
+    if content.preview and content.address:
+        yield "preview.png", content.preview
+
+
 def _pictures(repository: Path) -> list[str]:
     shown = (repository / addresses.PICTURE, *sorted(repository.glob("spec/pictures/*.svg")))
     return [p.relative_to(repository).as_posix() for p in shown]
@@ -91,14 +106,14 @@ def _texts(repository: Path, paths: Sequence[str] | dict[str, tuple[str, str]]) 
             yield path, read_bytes(repository / path, "a page").decode("utf-8")
 
 
-def _write(out: Path, files: Iterator[tuple[str, str]]) -> int:
+def _write(out: Path, files: Iterable[tuple[str, str | bytes]]) -> int:
     """Write all files and return how many there are."""
     count = 0
-    for path, text in files:
+    for path, told in files:
         file = out / path
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+            file.write_bytes(told if isinstance(told, bytes) else told.encode())
         except OSError as e:
             raise BadInput(f"{file}: cannot be written: {e.strerror}; name a folder that can be written") from None
         count += 1

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from kvreports.board.served import Served
+from kvreports.board.versions import Compared
 from kvreports.clauses import rank
 from kvreports.run.overview import adapter_name, engine_version
 from kvreports.run.standing import KINDS, counts
@@ -189,6 +190,8 @@ class Board:
     unjudged: list[Unjudged]
     served: list[Served] = field(default_factory=list)
     """Whole engines that were judged by requests."""
+    compared: list[Compared] = field(default_factory=list)
+    """Engines of which several releases were compared."""
     spec: str = ""
     """The address of the folder of the chapters, so that ids are links to their clauses; empty for no links."""
 

@@ -34,7 +34,8 @@ engine itself counted or told: a clean row says what it has seen. What was not e
 
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
-    parts = ["# The board", f"{literal(board.headline)}.", *_whole(board.served), "## Caches", INTRODUCTION]
+    parts = ["# The board", f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served)]
+    parts += ["## Caches", INTRODUCTION]
     parts += [_engines(board, board.caches)]
     parts += ["## Ours", OURS, _engines(board, board.ours)] if board.ours else []
     parts += [*(_wrong(one, bug, board.spec) for one in board.served for bug in one.bugs)]
@@ -72,6 +73,14 @@ def _row(engine: Engine, board: Board) -> list[str]:
         *chapters,
         literal(engine.dialects),
     ]
+
+
+def _over_time(board: Board) -> list[str]:
+    """Where releases were compared, in a line for each engine."""
+    if not board.compared:
+        return []
+    lines = [f"- {literal(c.record.engine)}: {literal(c.headline)}." for c in board.compared]
+    return ["\n".join(["Releases side by side are on [a page of their own](VERSIONS.md):", "", *lines])]
 
 
 def _whole(found: list[Served]) -> list[str]:

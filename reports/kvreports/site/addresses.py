@@ -30,7 +30,10 @@ TEXTS = {
 CHAPTER_FILES = {f"spec/kvspec/chapters/{c}.md": c for c in CHAPTERS}
 PICTURE = "reports/published/demo.svg"
 """What the first page shows: a failure, drawn."""
+PREVIEW = "reports/published/pictures/preview.png"
+"""What a link to the site shows elsewhere: 1200 by 630 pixels, as no previewer takes an SVG."""
 BOARD = "reports/published/engines/README.md"
+OVER_TIME = "reports/published/engines/VERSIONS.md"
 
 
 def file(name: str) -> str:
@@ -52,5 +55,5 @@ def resolved(link: str, source: str, here: str, pages: Container[str]) -> str | 
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
     if target in CHAPTER_FILES:
         return to(anchor if anchor in pages else CHAPTER_FILES[target], here, "" if anchor in pages else anchor)
-    name = "board" if target == BOARD else TEXTS.get(target, ("",))[0]
+    name = {BOARD: "board", OVER_TIME: "versions"}.get(target) or TEXTS.get(target, ("",))[0]
     return to(name, here, anchor) if name and name in pages else None

@@ -89,6 +89,10 @@ class Content:
     """SVG pictures by their path in the repository."""
     address: str = ""
     """Where the site will stand, with a `/` at its end; empty if that is not known."""
+    older: str = ""
+    """Where sites of older versions are; empty if there are none."""
+    preview: bytes = b""
+    """The picture that a link to the site shows elsewhere, a PNG; needs `address`."""
 
     def verdicts(self, clause: str) -> list[Verdict]:
         """What each record says about a clause, in the order of names."""

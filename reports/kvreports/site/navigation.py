@@ -72,7 +72,7 @@ DOORS = (
     Door(
         "Believe",
         "what was judged, and why a verdict can be trusted",
-        {"board": "Board", "how-it-works": "How it works", "prove": "Proofs"},
+        {"board": "Board", "versions": "Over time", "how-it-works": "How it works", "prove": "Proofs"},
     ),
 )
 

@@ -25,7 +25,7 @@ POLICY = (
 )
 """Nothing is fetched but the site's own files; `file:` is for reading it without a server."""
 
-WITHOUT_CONTENTS = ("", "board", "search", "player")
+WITHOUT_CONTENTS = ("", "board", "versions", "search", "player")
 """Pages that need the width, or have no sections."""
 
 
@@ -40,6 +40,7 @@ class Site:
         """Every page by its name, with its title."""
         texts = {name: title for path, (name, title) in addresses.TEXTS.items() if path in self.content.texts}
         made = {"": "kvconform", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
+        made |= {"versions": "Releases side by side"} if self.content.board.compared else {}
         rest = {"search": "Search", "player": "Trace player"}
         letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in CHAPTERS}
         records = {f"board-{at}": "" for at in self.content.board.anchors}

@@ -89,6 +89,18 @@ def test_the_page_of_differences_names_who_declares_what(files: dict[str, str]) 
     assert '<a href="../RING-1/index.html">RING-1</a>' in page
 
 
+def test_a_link_to_the_site_has_a_picture_where_its_address_is_known(content: Content) -> None:
+    addressed = replace(content, address="https://a.org/kv/", older="https://a.org/old/")
+    (_, home) = next(f for f in build.files(addressed) if f[0] == "index.html")
+    assert '<meta property="og:image" content="https://a.org/kv/preview.png">' in home
+    assert '<a href="https://a.org/old/">older ones</a>' in home
+    ((name, data),) = site._shown_elsewhere(addressed)
+    assert name == "preview.png" and data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert list(site._shown_elsewhere(content)) == [], "a picture without an address is shown nowhere"
+    (_, bare) = next(f for f in build.files(replace(addressed, preview=b"", older="")) if f[0] == "index.html")
+    assert "og:image" not in bare and "older ones" not in bare
+
+
 def test_the_search_knows_clauses_and_words(files: dict[str, str]) -> None:
     assert "<https" not in files["search.js"] and "|---" not in files["search.js"]
     assert (

@@ -77,6 +77,9 @@ def site(parser: ArgumentParser) -> None:
         metavar="URL",
         help="where the site will stand, https://...: adds sitemap.xml and the addresses that previews want",
     )
+    parser.add_argument(
+        "--older", type=_address, metavar="URL", help="where sites of older versions are: a link to it"
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="write the site into this folder")
 
 
