@@ -1,8 +1,8 @@
 """Takes pictures of the first screens that a newcomer sees: `python -m tools.first_screens REPORT.html`.
 
 `readme.png` is the top of the README as a code host shows it, `demo.png` the top of the page that `kvconform demo`
-opens, `preview.png` what a link to the site shows elsewhere. `nox -s demo` takes them. Without a browser this says so,
-changes nothing, and ends with status 0.
+opens, `preview.png` what a link to the site shows elsewhere. `nox -s demo` takes them. Without a browser this says
+so, changes nothing, and ends with status 0.
 """
 
 from __future__ import annotations

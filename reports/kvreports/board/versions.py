@@ -109,8 +109,8 @@ class Compared:
         stories = [row.story for row in self.rows]
         has = sum(row.bug.seen[-1].answer == "has it" for row in self.rows)
         came, mended = (sum(word in story for story in stories) for word in ("came with", "mended in"))
-        newest = self.record.releases[-1].version
-        return f"{newest} has {has} of these {len(self.rows)} bugs. Within these releases {came} came, mended: {mended}"
+        told = f"{self.record.releases[-1].version} has {has} of these {len(self.rows)} bugs"
+        return f"{told}. Within these releases {came} came, mended: {mended}"
 
     @property
     def installed(self) -> list[str]:

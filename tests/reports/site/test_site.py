@@ -24,11 +24,12 @@ from tools import site_links
 
 ROOT = Path(__file__).parents[3]
 RECORDS = [ROOT / f"reports/published/engines/{n}/record.json" for n in ("mlx-rotating", "executorch-ring")]
+RECORDS.append(ROOT / "reports/published/versions/mlx-lm.json")
 
 
 @pytest.fixture(scope="module")
 def content() -> Content:
-    """All of the repository with two records; only the examples of RING are performed."""
+    """All of the repository with three records; only the examples of RING are performed."""
     ring = {e.id: e for e in site._examples([c for c in index().values() if c.chapter == "ring"])}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "_examples", lambda clauses: [])
