@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvreports import page
 from kvreports.mutants import numbers
 from kvreports.safe_text import cleaned
@@ -22,24 +24,29 @@ def render(record: Matrix) -> str:
         SCRIPTS,
         record=record,
         headline=numbers.headline(record),
-        head=numbers.HEAD,
-        whole=numbers.whole(record),
+        whole=columns(numbers.whole(record)),
         wrong=[(result(m), m) for m in numbers.wrong(record)],
         classes=[*real, *anomalies],
-        modules=numbers.modules(record),
+        modules=columns(numbers.modules(record)),
         controls=controls,
         equivalents=numbers.equivalents(record),
-        sources=SOURCES,
-        mark=mark,
+        told=told,
         address=address,
     )
 
 
-def mark(m: MutantRecord, source: str) -> tuple[str, str]:
-    """The cell of a source and a mutant: its kind, and the word in it."""
-    return {True: ("hit", "found"), False: ("miss", "not found"), None: ("none", "not tried")}[
-        m.sources.get(source)
-    ]
+def columns(groups: Sequence[numbers.Group]) -> tuple[list[str], list[list[str]]]:
+    """The heads and the rows of groups, without the columns that are empty in all of them: sources never tried."""
+    rows = [[str(cell) for cell in group.row()] for group in groups]
+    kept = [i for i in range(len(numbers.HEAD)) if not i or any(row[i] for row in rows)]
+    return [numbers.HEAD[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def told(m: MutantRecord) -> list[tuple[str, str]]:
+    """Which sources found a mutant, and which that were tried did not."""
+    kinds = {True: ("hit", ""), False: ("miss", "not by ")}
+    tried = [(found, [s for s in SOURCES if m.sources.get(s) is found]) for found in kinds]
+    return [(kinds[found][0], kinds[found][1] + ", ".join(names)) for found, names in tried if names]
 
 
 def address(m: MutantRecord) -> str:

@@ -121,6 +121,19 @@ def test_a_page_links_to_addresses_of_the_web_alone_and_shows_every_bug() -> Non
     assert all(m.id in page for m in numbers.real(SAMPLE)) and "a citation alone" in page
 
 
+def test_a_page_tells_which_sources_found_a_bug_and_which_did_not() -> None:
+    one = mutant("RING-01/One", sources={"examples": True, "explored": True, "cover": False})
+    assert mutants_html.told(one) == [("hit", "examples, explored"), ("miss", "not by cover")]
+    page = mutants_html.render(having(one))
+    assert '<span class="told miss">not by cover</span>' in page and "3 operations" in page
+
+
+def test_a_source_that_was_never_tried_has_no_column() -> None:
+    head, rows = mutants_html.columns(numbers.whole(SAMPLE))
+    assert "cover" in head and "geometry" not in head and "geometry" in numbers.HEAD
+    assert all(len(row) == len(head) for row in rows)
+
+
 def test_nothing_in_a_record_is_trusted_with_the_page() -> None:
     page = mutants_html.render(having(mutant("<script>alert(1)</script>", says="<b>", trace="</td>")))
     assert "<script>alert" not in page and "<b></td>" not in page
