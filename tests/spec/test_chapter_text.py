@@ -127,3 +127,9 @@ def test_the_glossary_is_in_alphabetical_order() -> None:
     table = (Path(__file__).parents[2] / "spec/GLOSSARY.md").read_text(encoding="utf-8").partition("\n## ")[0]
     words = [line.split("|")[1].strip().casefold() for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(words) > 80 and words == sorted(set(words))
+
+
+def test_each_word_of_the_glossary_leads_to_a_page() -> None:
+    table = (Path(__file__).parents[2] / "spec/GLOSSARY.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| ")][1:]
+    assert [word for word, meaning in rows if not re.search(r"\(\[[^]]+\]\([^)]+\.md[^)]*\)\) $", meaning)] == []
