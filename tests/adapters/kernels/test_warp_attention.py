@@ -131,6 +131,7 @@ PLANTED: dict[str, tuple[str, str, str]] = {
                                        "atomicAdd((u32 *)parts + slot, 1)"),
     "the row beside in a page": ("pages", "(u32)p % (u32)slots", "((u32)p % (u32)slots ^ 1)"),
     "a query in too few parts": ("runs", "part < PARTS; ++part) {", "part < 1; ++part) {"),
+    "queries in too few parts, taken for 16-bit ones": ("runs", "if (left) score", "if (false) score"),
     "sums that stay when the maximum grows": ("runs", "a[e][j][i] *= less[e][i & 1]", "a[e][j][i] *= 1.0f"),
     "a warp that counts twice": ("runs", "l += less * warp_l[w][column]", "l += less * warp_l[w / 2][column]"),
     "values of another query's rows": ("runs", "v[2] &= far, v[3] &= far;", "v[2] &= far;"),

@@ -71,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
   Sums sums;
   of.take(queries + queries_at, columns, lane);
   sums.begin();
+  const bool left = ROW_PARTS > 1 || !__all_sync(ALL, of.left == 0); /* some have more than 16 bits */
   const int all_from = sight.from(columns.until - 1), all_stop = sight.stop(asked); /* what every query sees */
 
   u32 read = 0;
@@ -82,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     arrived<UNITS - 2>();
     __syncwarp();
     FETCH(i + (UNITS - 1) / 2, (UNITS - 1) % 2)
-    score(s, of, ring + read * UNIT_BYTES, lane);
+    if (left) score<PARTS>(s, of, ring + read * UNIT_BYTES, lane); /* a branch around both, and not in them: loads run ahead of products */
+    else score<1>(s, of, ring + read * UNIT_BYTES, lane);
     if (!whole) sight.hide(s[0], p, lane, columns);
     sums.weigh(s, weights);
     read = read + 1 == UNITS ? 0 : read + 1;

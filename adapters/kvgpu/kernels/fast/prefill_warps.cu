@@ -71,7 +71,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
       const bool whole = p >= all_from && p + STAGE <= all_stop;
       float s[TILES][EIGHTS][4];
       u32 weights[TILES][EIGHTS][ROW_PARTS][2];
-      score(s, of, stage, lane, left);
+      if (left) score<PARTS>(s, of, stage, lane); /* a branch around both, and not in them: loads run ahead of products */
+      else score<1>(s, of, stage, lane);
 #pragma unroll
       for (int t = 0; t < TILES; ++t)
         if (!whole) sight.hide(s[t], p + t * TILE, lane, columns);

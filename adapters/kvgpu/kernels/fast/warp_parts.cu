@@ -276,10 +276,10 @@ struct Sums {
   }
 };
 
-/* Scores of so many tiles of keys, a unit each; without `left` only of the first part of each query. With shares they
- * are to be added up over the warps. */
-template <int tiles>
-DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int lane, bool left = true) {
+/* Scores of so many tiles of keys, a unit each, of the first `taken` parts of each query. With shares they are to be
+ * added up over the warps. */
+template <int taken, int tiles>
+DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int lane) {
   const int share = of.share;
   float rest[tiles][EIGHTS][4];
 #pragma unroll
@@ -293,8 +293,7 @@ DEVICE void score(float (&s)[tiles][EIGHTS][4], const Queries &of, u32 unit, int
 #pragma unroll
     for (int e = 0; e < EIGHTS; ++e)
 #pragma unroll
-      for (int part = 0; part < PARTS; ++part) {
-        if (part > 0 && !left) continue;
+      for (int part = 0; part < taken; ++part) {
         const u32 *q = part < KEPT ? of.parts[e][k][part] : of.other(e, k, part);
         const u32 near = q[0], far = q[1];
 #pragma unroll

@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 2) ATTEND(ARGUMENTS) 
     arrived<0>();
     __syncthreads(); /* it is there for all warps, and no warp reads the tile or the scores that come next */
     if (i + 1 < stop) fetch_stage(rows, p + TILE, item, two + (i + 1 & 1) * STAGE_BYTES);
-    score(s, of, stage, lane);
+    score<PARTS>(s, of, stage, lane);
     add_up(s[0], scores, warp, lane);
     if (!whole) sight.hide(s[0], p, lane, columns);
     sums.weigh(s, weights);
