@@ -175,7 +175,10 @@ def test_what_is_claimed_comes_first_and_the_line_of_a_chapter_counts_the_rest()
     page = Page(made)
     chapters = [a["data-chapter"] for a in page.named("tbody") if a.get("data-chapter")]
     assert chapters == ["ring", "mask", "snapshot", "growing"]
-    lines = [re.sub("<[^>]+>", " ", row).split() for row in re.findall(r'class="chapter">(.*?)</tr>', made, re.S)]
+    lines = [
+        re.sub("<[^>]+>", " ", row).split()
+        for row in re.findall(r'class="chapter(?: silent)?">(.*?)</tr>', made, re.S)
+    ]
     assert lines[0] == ["RING", "ring", "1", "not", "claimed", "3", "of", "3"]
     assert lines[-1] == ["GROW", "growing", "4", "not", "claimed", "not", "claimed"]
     assert [h for h in page.having("href") if h.startswith("#?")] == ["#?chapter=ring", "#?chapter=growing"]
@@ -403,6 +406,13 @@ def test_a_level_is_said_once() -> None:
     clauses.append(clause("GROW-3", judged_at="visible"))
     mixed = Page(run_html.render([record("a", clauses)], TEXTS)).text
     assert len(re.findall("(?<!judged )at (?:storage|visible)", mixed)) == len(clauses)
+
+
+def test_a_chapter_of_which_nothing_is_claimed_is_one_line() -> None:
+    clauses = [clause("GROW-1"), clause("RING-1", verdict="NOT_CLAIMED")]
+    page = run_html.render([record("a", clauses)], TEXTS)
+    assert page.count('class="chapter"') == page.count('class="chapter silent"') == 1
+    assert page.index('class="chapter"') < page.index('class="chapter silent"')
 
 
 def test_reasons_are_labelled() -> None:
