@@ -115,7 +115,15 @@ def test_ours_stand_in_a_table_of_their_own_and_are_not_counted() -> None:
 
 def test_what_the_adapter_alone_does_is_no_bug_of_the_engine() -> None:
     found = Board([Engine(passing(), "r", [deviation(ADAPTERS, "step", "GROW-11")])], [])
-    assert found.sorts == list(SORTS[1:]) and "1 cache was judged, 1 of them without a deviation" in found.headline
+    assert found.sorts == list(SORTS[1:]) and "1 cache was judged, 1 of them without a bug" in found.headline
+
+
+def test_a_choice_is_no_bug_and_is_told_apart() -> None:
+    both = [deviation("choice", "types", "GROW-10"), deviation("unchecked", "sizes", "GROW-11")]
+    found = Board([Engine(passing(), "r", both)], [])
+    assert found.headline.endswith("0 of them without a bug. Bugs by sort: 1 unchecked; no bugs: 1 choice")
+    found = Board([Engine(passing(), "r", both[:1])], [])
+    assert found.headline.endswith("1 of them without a bug. Bugs by sort: none; no bugs: 1 choice")
 
 
 def test_a_quick_run_is_told() -> None:
@@ -158,7 +166,7 @@ def test_what_is_not_filed_is_said(tmp_path: Path) -> None:
     records = [str(tmp_path / f"{name}.json") for name in ("good", "bad")]
     assert main(["board", *records, "--known", str(empty), "--out", str(tmp_path)]) == 0
     text = (tmp_path / "README.md").read_text()
-    assert "not filed" in text and "| other" in text and "1 of them without a deviation" in text
+    assert "not filed" in text and "| other" in text and "1 of them without a bug" in text
 
 
 def test_a_record_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,8 @@ ADAPTERS = "the adapter's"
 """The sort of what the adapter alone does: the engine has no such argument, and is not charged with it."""
 
 SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice", ADAPTERS)
+NO_BUGS = ("choice", ADAPTERS)
+"""Sorts of what is no bug of the engine: it differs on purpose, or has no part in it."""
 """The sorts of deviations, the gravest first."""
 
 AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequences", "heads": "heads"}
@@ -238,14 +240,16 @@ class Board:
     @property
     def headline(self) -> str:
         """How many caches were judged, and how many bugs of each sort their newest versions have. A bug of several
-        caches counts once."""
+        caches counts once, and what is no bug is told apart."""
         newest = [c.newest for c in self.caches]
         bugs = {(rank(b.first.sort, SORTS), b.first.sort, b.name) for e in newest for b in e.bugs}
-        told = ", ".join(f"{n} {sort}" for sort, n in Counter(sort for _, sort, _ in sorted(bugs)).items())
-        clean = sum(all(d.sort == ADAPTERS for d in e.deviations) for e in newest)
+        counted = Counter(sort for _, sort, _ in sorted(bugs))
+        told = ", ".join(f"{n} {sort}" for sort, n in counted.items() if sort not in NO_BUGS)
+        beside = ", ".join(f"{counted[sort]} {sort}" for sort in NO_BUGS if counted[sort])
+        clean = sum(all(d.sort in NO_BUGS for d in e.deviations) for e in newest)
         count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
-        judged = f"{count} judged, {clean} of them without a deviation"
-        return f"{judged}. Bugs by sort: {told or 'none'}"
+        judged = f"{count} judged, {clean} of them without a bug"
+        return f"{judged}. Bugs by sort: {told or 'none'}{'; no bugs: ' * bool(beside)}{beside}"
 
 
 def _limits(limits: Mapping[str, Any]) -> Iterator[str]:
