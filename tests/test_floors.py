@@ -30,6 +30,7 @@ ENGINES = {
         "openvino_genai",
         "optimum",
         "ctranslate2",
+        "onnxruntime_genai",
     ),
 }
 """What the adapters of released engines import, each its own."""

@@ -66,10 +66,12 @@ class Piece:
 
 
 class Memory(Protocol):
-    """What a library gives. `most` tokens are in a batch, `longest` in a sequence."""
+    """What a library gives. `most` tokens are in a batch, `longest` in a sequence. `copies` says whether rows of a
+    sequence can be copied to another one."""
 
     most: int
     longest: int
+    copies: bool
 
     def keep(self, sequence: int, count: int) -> int:
         """Remove rows behind the first `count`; where rows that later queries need are gone, remove all. Give how
@@ -122,7 +124,8 @@ class Slots:
     def _assign(self) -> None:
         while self.waiting and (free := [slot for slot in self.slots if not slot.task]):
             task, slot = self.waiting.pop(0), min(free, key=lambda s: s.used)
-            source = max(self.slots, key=lambda s: s.shared(task.text))
+            source = max(self.slots if self.memory.copies else free, key=lambda s: s.shared(task.text))
+            slot = slot if self.memory.copies or not source.shared(task.text) else source
             count = source.shared(task.text)
             if source is not slot:
                 self._keep(slot, 0)

@@ -5,13 +5,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvadapters.serving.driver import COUNTED, Answer, Declared, Driver, EngineFailed, Request, Sample
 from kvspec.errors import Refused
 
 IDLE = 3_000
 """Steps without an answer after which an engine is taken for stuck."""
+
+
+class Output(NamedTuple):
+    """The answer to a request, of an engine that tells no logprobs."""
+
+    id: int
+    tokens: list[int]
+    sample: int = 0
+    logprobs: None = None
+    reused: int | None = None
 
 
 class Stepped(Driver):

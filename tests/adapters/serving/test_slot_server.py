@@ -20,7 +20,7 @@ IDS = 50
 class Rows:
     """Tokens for rows. After t comes t + 1; the other logits tell how often the query sees each token."""
 
-    longest = 60
+    longest, copies = 60, True
 
     def __init__(self, most: int = 8, room: int = 1000) -> None:
         self.most, self.room, self.rows = most, room, dict[int, list[int]]()

@@ -43,6 +43,8 @@ def _model(path: Path) -> Any:
 class Context:
     """The memory of a context. Raises BadInput if llama.cpp does not make it."""
 
+    copies = True
+
     def __init__(self, wanted: Wanted, unified: bool, swa_full: bool) -> None:
         self.model, self.unified = _model(Path(wanted.folder, "model.gguf")), unified
         self.context = llama.llama_init_from_model(self.model, _params(wanted, unified, swa_full))

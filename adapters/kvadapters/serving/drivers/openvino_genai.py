@@ -12,14 +12,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import openvino_genai as genai
 from openvino import Tensor
 
 from kvadapters.serving.driver import Declared, Driver, Wanted
-from kvadapters.serving.stepped import Stepped
+from kvadapters.serving.stepped import Output, Stepped
 from kvspec.errors import BadInput
 
 DTYPES = ("f32", "bf16", "f16")
@@ -79,16 +79,6 @@ def exported(folder: Path) -> Path:
             finally:
                 logging.disable(logging.NOTSET)
     return into
-
-
-class Output(NamedTuple):
-    """The answer to a request, as `Stepped` reads it: the engine tells neither logprobs nor what it reused."""
-
-    id: int
-    tokens: list[int]
-    sample: int = 0
-    logprobs: None = None
-    reused: None = None
 
 
 class Pipeline:
