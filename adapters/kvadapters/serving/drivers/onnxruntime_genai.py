@@ -121,10 +121,15 @@ class Generators:
         self.model, self.most, self.longest, self.open = model, most, longest, dict[int, Any]()
 
     def keep(self, sequence: int, count: int) -> int:
-        """Rewind a generator; give how many tokens it has."""
+        """Rewind a generator, or begin a new one where it refuses to, as rows of a window are gone; give how many
+        tokens it has."""
         if sequence not in self.open:
             return 0
-        self.open[sequence].rewind_to(count)
+        try:
+            self.open[sequence].rewind_to(count)
+        except RuntimeError:
+            del self.open[sequence]
+            return 0
         return int(self.open[sequence].token_count())
 
     def copy(self, source: int, sequence: int, count: int) -> None:
