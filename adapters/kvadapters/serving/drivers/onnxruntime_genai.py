@@ -161,20 +161,29 @@ class Turns:
         """Begin a turn. Raises ValueError if it does not fit."""
         if len(tokens) + new > self.longest:
             raise ValueError(f"{len(tokens)} tokens and {new} new ones; a request has at most {self.longest}")
-        had, last, self.last = 0, self.last, None
-        if last and not self.open and len(tokens) > len(last.text) and tokens[: len(last.text)] == last.text:
-            had = len(last.text)
-        elif last:
-            last.request.close()
-        request = last.request if last and had else self.engine.create_request()
-        options = genai.TurnOptions(request)
-        options.set_do_sample(False)
-        options.set_max_generated_tokens(new)
-        request.begin_turn(np.array(tokens[had:], np.int32), options)
-        self.number += 1
-        self.open[self.number] = _Turn(request, list(tokens), len(tokens), max(0, had - 1))  # the last has no row
-        self.cached += max(0, had - 1)
+        last, self.last, self.number = self.last, None, self.number + 1
+        if last and self._goes_on(last, tokens, new):
+            turn = _Turn(last.request, list(tokens), len(tokens), len(last.text) - 1)  # the last token has no row
+        else:
+            if last:
+                last.request.close()
+            turn = _Turn(self.engine.create_request(), list(tokens), len(tokens), 0)
+            _begin(turn.request, tokens, new)
+        self.open[self.number] = turn
+        self.cached += turn.reused
         return self.number
+
+    def _goes_on(self, last: _Turn, tokens: list[int], new: int) -> bool:
+        """Begin a further turn, if tokens go on from the last one, and if the engine takes it: it refuses where
+        others of the same batch are still there."""
+        had = len(last.text)
+        if self.open or len(tokens) <= had or tokens[:had] != last.text:
+            return False
+        try:
+            _begin(last.request, tokens[had:], new)
+        except RuntimeError:
+            return False
+        return True
 
     def step(self) -> list[Output]:
         """Run the engine once; give the answers that have ended. Raises RuntimeError if one failed."""
@@ -203,3 +212,11 @@ class Turns:
     def counts(self) -> Mapping[str, int]:
         """Give how many tokens were not computed again."""
         return {"cached tokens": self.cached}
+
+
+def _begin(request: Any, tokens: list[int], new: int) -> None:
+    """Begin a turn."""
+    options = genai.TurnOptions(request)
+    options.set_do_sample(False)
+    options.set_max_generated_tokens(new)
+    request.begin_turn(np.array(tokens, np.int32), options)
