@@ -45,7 +45,7 @@ def failure(number: int) -> dict[str, Any]:
     seen = {"result": "ok", "offset": 8, "buffered": 8, "capacity": 8, "slots": rows, "queries": [rows]}
     found = seen | {"slots": rows[::-1]}
     steps = [{"do": "append 1", "clauses": ["RING-1"], "expected": seen, "found": seen, "differs": []}] * 11
-    steps.append({"do": "rewind 3", "clauses": ["RING-4"], "expected": seen, "found": found, "differs": ["slots"]})
+    steps.append({"do": "rewind 3", "clauses": ["RING-5"], "expected": seen, "found": found, "differs": ["slots"]})
     texts = dict.fromkeys(("source", "test", "oracle", "field", "message", "words"), "some words of a failure")
     lists = {"clauses": [f"RING-{number}"], "implicated": ["RING-1", "RING-5"]}
     return {"verdict": "FAIL", **lists, **texts, "trace": {"ops": []}, "steps": steps, "deterministic": True}

@@ -1,6 +1,6 @@
 """executorch: a cache of no rows, and a ring with a window of 0, are made. Unchecked.
 
-BOUNDED-12, by bounded max_len=0; RING-14, by ring window=0. Nothing can be attended to in either.
+CACHE-3, by bounded max_len=0; CACHE-3, by ring window=0. Nothing can be attended to in either.
 """
 
 import sys

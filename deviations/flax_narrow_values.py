@@ -1,6 +1,6 @@
 """flax: values narrower than a decode cache are written beside what was there. Unchecked.
 
-BOUNDED-11, by bounded max_len=1: append 1 v_dim=3. The projections are replaced, so that rows go in as they
+CACHE-2, by bounded max_len=1: append 1 v_dim=3. The projections are replaced, so that rows go in as they
 are.
 """
 

@@ -1,6 +1,6 @@
 """flax: a signalling NaN in bfloat16 comes back from a decode cache as a quiet one, on a CPU. Unchecked.
 
-BOUNDED-13. The projections are replaced, so that rows go in as they are.
+CACHE-5. The projections are replaced, so that rows go in as they are.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """flax: a decode cache of no rows is made. Unchecked.
 
-BOUNDED-12, by bounded max_len=0.
+CACHE-3, by bounded max_len=0.
 """
 
 import sys

@@ -79,7 +79,7 @@ class CropsOneByOne(LayersModel):
         try:
             super().rewind(to)
         except Refused as e:
-            raise Unsaid("refused", e if e.clause == "LAYER-14" else None) from None
+            raise Unsaid("refused", e if e.clause == "CACHE-7" else None) from None
 
 
 class CropsBeyond(LayersModel):
@@ -115,7 +115,7 @@ class TrimsNegative(LayersModel):
         return True if self._lengthened(to) else super().can_rewind(to)
 
     def rewind(self, to: int) -> None:
-        with may("ok" if self._lengthened(to) else "refused", "LAYER-14"):
+        with may("ok" if self._lengthened(to) else "refused", "CACHE-7"):
             super().rewind(to)
 
     def _lengthened(self, to: int) -> bool:

@@ -1,6 +1,6 @@
 """litgpt: rows of another type turn the whole cache to that type. A choice.
 
-BOUNDED-11, by bounded max_len=1: append 1 dtype=bf16; RING-13 on a sliding window. `KVCache` moves its
+CACHE-2, by bounded max_len=1: append 1 dtype=bf16; CACHE-2 on a sliding window. `KVCache` moves its
 buffers to the type of the newest rows, and says so: for mixed precision. Old rows lose the digits that the
 narrower type lacks.
 """

@@ -1,6 +1,6 @@
 """llama.cpp: a model whose sliding window is of 0 rows is loaded. Unchecked.
 
-RING-14, by ring window=1: open B window=0. Give a gguf of a model with windows; its window is overridden.
+CACHE-3, by ring window=1: open B window=0. Give a gguf of a model with windows; its window is overridden.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """mlx-lm: `BatchKVCache` does not check numbers of sequences. Unchecked.
 
 RAGGED-19: filtering by a sequence that does not exist reads out of bounds, and may end the process.
-RAGGED-10: with lengths of three sequences for a batch of two the update raises after it has counted the rows.
+CACHE-2: with lengths of three sequences for a batch of two the update raises after it has counted the rows.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """mlx-lm: rows of another batch, number of heads or dtype are broadcast or cast. Unchecked.
 
-GROW-10, by growing batch=2: append 1; append 1 batch=1; RING-13 on a ring. Rows are written by assignment to
+CACHE-2, by growing batch=2: append 1; append 1 batch=1; CACHE-2 on a ring. Rows are written by assignment to
 a slice, which broadcasts: one sequence's row becomes that of each. Rows in float32 are cast to float16, here
 to infinity.
 """

@@ -1,6 +1,6 @@
 """mlx-lm: `ConcatenateKVCache` keeps the keys of an update whose values raise. After an error.
 
-GROW-10, by growing: append 1; append 1 v_dim=3; append 1. The keys are joined before the values. Nothing
+CACHE-2, by growing: append 1; append 1 v_dim=3; append 1. The keys are joined before the values. Nothing
 promises that a cache can be used after an exception; nothing says that it cannot.
 """
 

@@ -1,6 +1,6 @@
 """mlx-lm: an update that raises still counts its rows. After an error.
 
-GROW-10, by growing kv_heads=1: append 1 values=0. These classes add to `offset` before they write. The next
+CACHE-2, by growing kv_heads=1: append 1 values=0. These classes add to `offset` before they write. The next
 query then attends to a row of zeros that nobody appended. Nothing promises that a cache can be used after an
 exception.
 """

@@ -1,6 +1,6 @@
 """mlx-lm: `RotatingKVCache` writes into the array that its caller handed in, and into what it returned. Alias.
 
-RING-16, by reading: window=3: append 3; append 1. The first append of several rows keeps the caller's own
+CACHE-4, by reading: window=3: append 3; append 1. The first append of several rows keeps the caller's own
 arrays. When it is just full, the next single row is assigned to slot 0 of them. Elsewhere in mlx an array
 that one holds stays.
 """

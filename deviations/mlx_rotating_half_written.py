@@ -1,6 +1,6 @@
 """mlx-lm: a ring whose update raises has written half of it. After an error.
 
-RING-13, by ring window=1: append 1; append 2 v_dim=3; append 1. `RotatingKVCache` grows and writes its keys
+CACHE-2, by ring window=1: append 1; append 2 v_dim=3; append 1. `RotatingKVCache` grows and writes its keys
 before its values. In a ring with room the value of the next right row is lost; in a full ring a key is
 overwritten, and its value is not.
 """

@@ -1,6 +1,6 @@
 """mlx-lm: after an append of no rows to a full ring, the next row raises. Not claimed.
 
-RING-4, by hand: window=3: five rows, none, one. `RotatingKVCache` takes zero rows for a chunk: it keeps the
+CACHE-1, by hand: window=3: five rows, none, one. `RotatingKVCache` takes zero rows for a chunk: it keeps the
 newest W - 1 rows, and the next single row asks for storage of a negative size. Schedulers that hand in empty
 batches meet it.
 """

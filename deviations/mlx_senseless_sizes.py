@@ -1,6 +1,6 @@
 """mlx-lm: a window of 0, and more kept rows than a ring has, are taken. Unchecked.
 
-RING-14, by ring: open B window=0; SINK-17, by sink window=2 sinks=1: open B sinks=4. A ring of no rows gives
+CACHE-3, by ring: open B window=0; SINK-17, by sink window=2 sinks=1: open B sinks=4. A ring of no rows gives
 back none of what it is given.
 """
 

@@ -1,6 +1,6 @@
 """mlx-lm: trimming a negative number of tokens lengthens a cache. Unchecked.
 
-GROW-7, by growing kv_heads=1: rewind 1; RING-9 on a ring. `trim(n)` takes the smaller of `offset` and n,
+CACHE-7, by growing kv_heads=1: rewind 1; CACHE-7 on a ring. `trim(n)` takes the smaller of `offset` and n,
 which for n below 0 is n. The text does not say what a negative number means.
 """
 

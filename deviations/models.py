@@ -22,7 +22,7 @@ from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.masks import Logical
 
-GEOMETRY = ("GROW-10", "RING-13", "BOUNDED-11", "SINK-15")
+GEOMETRY = ("CACHE-2",)
 """The clauses that refuse rows of another geometry."""
 
 

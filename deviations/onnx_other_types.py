@@ -1,6 +1,6 @@
 """onnx: the reference evaluator's Attention takes a past of another type than the rows. Unchecked.
 
-GROW-10, by growing dtype=f32: append 1 dtype=f16. The operator's text has one type for keys and their past;
+CACHE-2, by growing dtype=f32: append 1 dtype=f16. The operator's text has one type for keys and their past;
 the evaluator joins the two arrays, and the present is of the wider type. The checker of models would say so.
 """
 

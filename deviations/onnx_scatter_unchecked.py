@@ -1,6 +1,6 @@
 """onnx: the reference evaluator's TensorScatter casts rows of another type than its buffer. Unchecked.
 
-BOUNDED-11, by bounded max_len=1: append 1 dtype=bf16. The operator's text has one type for both; the checker
+CACHE-2, by bounded max_len=1: append 1 dtype=bf16. The operator's text has one type for both; the checker
 of models would say so, and the evaluator does not look.
 """
 

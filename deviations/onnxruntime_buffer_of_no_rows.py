@@ -1,6 +1,6 @@
 """onnxruntime: TensorScatter takes a buffer of no rows. A choice.
 
-BOUNDED-12, by bounded max_len=1: open B max_len=0. The buffer is an array of the caller, and one of no rows
+CACHE-3, by bounded max_len=1: open B max_len=0. The buffer is an array of the caller, and one of no rows
 is an array like others. So it is for GroupQueryAttention with one buffer for past and present.
 """
 

@@ -1,6 +1,6 @@
 """onnxruntime: Attention on buffers of TensorScatter sees values that were never written. Unchecked.
 
-BOUNDED-11, by bounded max_len=1: append 1 values=0. Keys and values are written by two nodes, and nobody
+CACHE-2, by bounded max_len=1: append 1 values=0. Keys and values are written by two nodes, and nobody
 compares how many rows each was given; a value that was not written is what the buffer held. So it is in
 onnx's reference evaluator.
 """

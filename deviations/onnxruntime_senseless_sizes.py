@@ -1,6 +1,6 @@
 """onnxruntime: GroupQueryAttention takes a local window of 0. Unchecked.
 
-RING-14, by ring window=0. -1 says that there is no window; a session with 0 is made and run.
+CACHE-3, by ring window=0. -1 says that there is no window; a session with 0 is made and run.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """torchtune: `KVCache` broadcasts rows of fewer heads, and of one sequence to all. Unchecked.
 
-BOUNDED-11, by bounded max_len=1: append 1 kv_heads=1. `update` assigns to slices of its buffers, which
+CACHE-2, by bounded max_len=1: append 1 kv_heads=1. `update` assigns to slices of its buffers, which
 broadcasts and casts; it checks that there are not more sequences than it has.
 """
 

@@ -1,6 +1,6 @@
 """transformers: cropping more rows than there are makes the length of a sliding layer less than zero. Unchecked.
 
-RING-9, by hand: ring window=4: append 6; rewind -4. A growing layer is emptied, which its adapter declares. A
+CACHE-7, by hand: ring window=4: append 6; rewind -4. A growing layer is emptied, which its adapter declares. A
 sliding layer that has reached its window and records its past is emptied too, and the next position is
 negative.
 """

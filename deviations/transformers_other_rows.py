@@ -1,6 +1,6 @@
 """transformers: rows of another dtype, and values fewer or more than keys, are taken. Unchecked.
 
-GROW-10, by growing: append 1 dtype=f32; append 1, and RING-13, by ring window=1: append 1 values=3.
+CACHE-2, by growing: append 1 dtype=f32; append 1, and CACHE-2, by ring window=1: append 1 values=3.
 `DynamicLayer` joins what it is given: one row in float32 turns a whole cache in float16 into float32.
 """
 

@@ -1,6 +1,6 @@
 """transformers: an update that raises still counts, or keeps half of, its rows. After an error.
 
-RING-13, by ring window=1: append 1; append 1 k_dim=7; GROW-10, by growing: append 1; append 1 v_dim=8;
+CACHE-2, by ring window=1: append 1; append 1 k_dim=7; CACHE-2, by growing: append 1; append 1 v_dim=8;
 BOUNDED-2, by bounded max_len=1: append 2. Sliding and static layers add to their length first; a growing one
 joins its keys first.
 """

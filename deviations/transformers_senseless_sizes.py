@@ -1,6 +1,6 @@
 """transformers: a window of 0, and a static cache of no rows, are made. Unchecked.
 
-RING-14, by ring window=0; BOUNDED-12, by bounded max_len=0. Nothing can be attended to in either.
+CACHE-3, by ring window=0; CACHE-3, by bounded max_len=0. Nothing can be attended to in either.
 """
 
 import sys

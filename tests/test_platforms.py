@@ -77,7 +77,7 @@ def test_on_windows_a_command_says_what_to_do(
 def test_versions_agree() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert kvconform.__version__ == PROJECT["version"] == cited["version"]
-    assert kvconform.__version__.startswith(f"{SUITE_VERSION}.") and SUITE_VERSION == SPEC_VERSION
+    assert kvconform.__version__.startswith(f"{SUITE_VERSION}.")
 
 
 def test_the_metadata_name_every_python_that_is_promised() -> None:

@@ -181,8 +181,8 @@ VERDICTS: dict[type[Any], tuple[str, ...]] = {
     DoesNothing: ("GROW-2", "RING-2"),
     RightTheFirstTimeOnly: ("GROW-2", "RING-1"),
     Nondeterministic: ("GROW-2", "RING-1"),
-    KeepsCallersArrays: ("GROW-13", "RING-16"),
-    ReturnsLiveViews: ("GROW-13", "RING-16"),
+    KeepsCallersArrays: ("CACHE-4",),
+    ReturnsLiveViews: ("CACHE-4",),
 }
 """Each fake, and the clauses that must be blamed on it, one of each chapter that it is judged by."""
 

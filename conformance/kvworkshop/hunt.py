@@ -122,7 +122,8 @@ class _Hunter:
         self.mutant, self.blamed, self.tried = mutant, set[str](), set[int]()
         self.systematic = mutant.bug_class == "systematic"
         self.few = self.systematic or (first and not mutant.is_control)
-        self.chapters = mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
+        broken = (chapter for c in mutant.clauses for chapter in index()[c].chapters)
+        self.chapters = mutant.chapters or tuple(dict.fromkeys(broken))
         self.adapter: Any = None
         self.about: Description | None = None
         try:

@@ -18,14 +18,14 @@ class Bounded:
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or config.max_len is None:
-            raise refusals.config("BOUNDED-12", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.max_len = config, config.max_len
         self.appended = 0
         self._clear()
 
     def free(self) -> None:
         """Return to never written."""
-        cite("BOUNDED-9")
+        cite("CACHE-6")
         self._clear()
 
     def _clear(self) -> None:
@@ -39,7 +39,7 @@ class Bounded:
         new = Pair(keys, values)
         n = count(new)
         if n == 0:
-            cite("BOUNDED-4")
+            cite("CACHE-1")
             self.queries = 0
             return
         self._demand(new)
@@ -54,7 +54,7 @@ class Bounded:
     def _demand(self, new: Pair) -> None:
         """Refuse rows of another geometry, then more rows than there is room for."""
         if not refusals.fits(self.config, new):
-            raise refusals.rows("BOUNDED-11", self.config, *new)
+            raise refusals.rows("CACHE-2", self.config, *new)
         if self.offset + count(new) > self.max_len:
             raise refusals.no_room("BOUNDED-2", count(new), self.offset, self.max_len)
 
@@ -101,13 +101,13 @@ class Bounded:
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
-        cite("BOUNDED-8")
+        cite("CACHE-9")
         return 0 <= to <= self.offset
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing moves, and the rows beyond are dead."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("BOUNDED-7", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         cite("BOUNDED-6", "BOUNDED-17")
         if to == 0 and self.written:
             cite("BOUNDED-16")

@@ -58,7 +58,7 @@ class Bucket:
             cite("BUCKET-26")
             return self._empty()
         if not fits(self.config, new):
-            raise refusals_bucket.rows("BUCKET-3", self.config, "n", *new)
+            raise refusals_bucket.rows("CACHE-2", self.config, "n", *new)
         return new
 
     @property
@@ -114,7 +114,7 @@ class Bucket:
         """Refuse rows, then queries that do not fit, n of each; then a length that differs from the cache's."""
         n, past = counts
         if not fits(self.config, new, n):
-            raise refusals_bucket.rows("BUCKET-3", self.config, n, *new)
+            raise refusals_bucket.rows("CACHE-2", self.config, n, *new)
         if not asks(self.config, queries, splits, out, n):
             raise refusals_bucket.queries("BUCKET-6", self.config, n, queries, splits)
         if past is not None and past != self.past_:
@@ -201,7 +201,7 @@ class Bucket:
     def cut(self, to: int) -> None:
         """Make `to` the number of past rows; those beyond are dead, on the host as well."""
         if not 0 <= to <= self.past_:
-            raise refusals_bucket.cut("BUCKET-20", to, self.past_)
+            raise refusals_bucket.cut("CACHE-7", to, self.past_)
         cite("BUCKET-19")
         self.pending = self.pending and to == self.past_
         self.past_ = to

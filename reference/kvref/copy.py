@@ -23,7 +23,7 @@ class Buffer:
     def __init__(self, config: Config) -> None:
         known = config.layout in WORDS["layout"]
         if not (refusals.valid(config) and config.capacity and config.batch == 1 and known):
-            raise refusals.config("COPY-16", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         cite("COPY-1")
         self.config = config
         self.capacity = config.capacity

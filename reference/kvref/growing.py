@@ -23,13 +23,13 @@ class Growing(Attending):
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config):
-            raise refusals.config("GROW-11", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config = config
         self._clear()
 
     def free(self) -> None:
         """Return to never written."""
-        cite("GROW-9")
+        cite("CACHE-6")
         self._clear()
 
     def _clear(self) -> None:
@@ -42,7 +42,7 @@ class Growing(Attending):
         """Append n rows at positions offset..offset+n-1."""
         new = Pair(keys, values)
         if count(new) == 0:
-            cite("GROW-3")
+            cite("CACHE-1")
             self.queries = 0
             return
         self.demand_rows(new)
@@ -52,7 +52,7 @@ class Growing(Attending):
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
         if not (forms.is_encoded(new) or refusals.fits(self.config, new)):
-            raise refusals.rows("GROW-10", self.config, *new)
+            raise refusals.rows("CACHE-2", self.config, *new)
 
     def _feed(self, new: Pair) -> None:
         """Write rows behind the offset; grow if they do not fit."""
@@ -113,14 +113,14 @@ class Growing(Attending):
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
-        cite("GROW-8")
+        cite("CACHE-9")
         return 0 <= to <= self.offset
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing moves, and the rows beyond are dead."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("GROW-7", to, self.offset)
-        cite("GROW-5", "GROW-6", "GROW-18")
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
+        cite("GROW-5", "CACHE-8", "GROW-18")
         if to == 0 and self.written:
             cite("GROW-15")
         self.offset = to

@@ -78,7 +78,7 @@ class Layers:
 
     def free(self) -> None:
         """Return to never written, in all layers."""
-        cite("LAYER-21")
+        cite("CACHE-6")
         self._clear()
 
     def key(self) -> tuple[int, ...]:
@@ -95,12 +95,12 @@ class Layers:
         """Append n rows `[layers, kv_heads, n, dim]` at positions offset..offset+n-1 of every layer."""
         n = keys.shape[2] if keys.ndim == 4 else -1
         if n == 0:
-            cite("LAYER-13")
+            cite("CACHE-1")
             self.queries = 0
             return
         if not self._fits(keys, values, n):
             self.refused = "LAYER-12"
-            raise refusals_layers.rows("LAYER-11", len(self.stored), self.config.kv_heads, keys.shape)
+            raise refusals_layers.rows("CACHE-2", len(self.stored), self.config.kv_heads, keys.shape)
         self._cite_seen(n)
         self.refused = ""
         for block, layer in enumerate(self.stored):
@@ -167,7 +167,7 @@ class Layers:
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
-        cite("LAYER-20")
+        cite("CACHE-9")
         return 0 <= to <= self.offset and self._lacking(to) is None
 
     def _lacking(self, to: int) -> int | None:
@@ -185,7 +185,7 @@ class Layers:
     def rewind(self, to: int) -> None:
         """Make `to` the offset of all layers. Refused, for all of them, if one lacks a row."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("LAYER-14", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         if (lacking := self._lacking(to)) is not None:
             self.refused = "LAYER-16"
             raise refusals_layers.dropped("LAYER-15", to, lacking)
@@ -197,7 +197,7 @@ class Layers:
 
     def _cite_reached(self, to: int) -> None:
         """Cite the clauses that a rewind to `to` exercises."""
-        cite("LAYER-17", *["LAYER-19"] * (to < self.offset))
+        cite("LAYER-17", *["CACHE-8"] * (to < self.offset))
         chunks = [self.of[layer].size for layer in self.stored if self.of[layer].kind == "chunk"]
         cite(*["LAYER-18"] * any(to < self.offset and to % size == 0 for size in chunks))
 

@@ -32,7 +32,7 @@ class Pages:
     def __init__(self, config: Config) -> None:
         valid = refusals.valid(config) and config.batch == 1 and config.debug in (None, 1)
         if not valid or config.page_size is None or config.pages is None:
-            raise refusals_page.config("PAGE-1", config)
+            raise refusals_page.config("CACHE-3", config)
         cite("PAGE-2")
         self.config, self.pool = config, Pool(config)
         self.in_use: dict[int, Numbered] = {}
@@ -62,7 +62,7 @@ class Pages:
         """Append rows `[1, kv_heads, n, dim]` to a sequence."""
         new = Pair(keys, values)
         if keys.ndim == 4 and count(new) == 0:
-            cite("PAGE-7")
+            cite("CACHE-1")
             return
         to = self._of(sequence)
         self._appendable(new, to)
@@ -74,7 +74,7 @@ class Pages:
     def _appendable(self, new: Pair, to: Numbered) -> None:
         """Refuse, before anything is taken, rows that do not fit or find no pages."""
         if not refusals.fits(self.config, new):
-            raise refusals.rows("PAGE-8", self.config, *new)
+            raise refusals.rows("CACHE-2", self.config, *new)
         needed = self.pool.entries(to.length + count(new)) - len(to.table)
         if needed > self.pool.free:
             raise refusals_page.full("PAGE-13", count(new), needed, self.pool.free)
@@ -109,7 +109,7 @@ class Pages:
         """Drop the rows of a sequence from `to` on."""
         cut = self._of(sequence)
         if not 0 <= to <= cut.length:
-            raise refusals_page.truncate("PAGE-24", to, sequence, cut.length)
+            raise refusals_page.truncate("CACHE-7", to, sequence, cut.length)
         cite(
             "PAGE-22",
             "PAGE-18",
@@ -203,7 +203,7 @@ class Pages:
         """Append n rows to a sequence, and have n queries `[1, heads, n, k_dim]` attend to all its rows: the output
         `[1, heads, n, v_dim]`."""
         if attention.nothing(queries, keys):
-            cite("PAGE-7")
+            cite("CACHE-1")
             return attention.empty(self.config, queries, out)
         to, n = self._of(of or 0), keys.shape[2]
         self._appendable(Pair(keys, values), to)

@@ -26,7 +26,7 @@ class Ragged:
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config):
-            raise refusals.config("RAGGED-1", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
         self.config = config
         self._lay([[]] * config.batch)
@@ -69,7 +69,7 @@ class Ragged:
         """Append a padded block `[sequences, kv_heads, n, dim]`; a sequence owns as many columns as it has rows."""
         new = Pair(keys, values)
         if not fits(self.config.changed(batch=len(self.lengths)), new):
-            raise refusals.rows("RAGGED-10", self.config.changed(batch=len(self.lengths)), keys, values)
+            raise refusals.rows("CACHE-2", self.config.changed(batch=len(self.lengths)), keys, values)
         columns = keys.shape[2]
         if len(lengths) != len(self.lengths) or not all(0 <= n <= columns for n in lengths):
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)

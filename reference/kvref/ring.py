@@ -28,14 +28,14 @@ class Ring(Attending):
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or config.window is None:
-            raise refusals.config("RING-14", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config = config
         self.window = config.window
         self._clear()
 
     def free(self) -> None:
         """Return to never written."""
-        cite("RING-12")
+        cite("CACHE-6")
         self._clear()
 
     def _clear(self) -> None:
@@ -50,7 +50,7 @@ class Ring(Attending):
         new = Pair(keys, values)
         n = count(new)
         if n == 0:
-            cite("RING-4")
+            cite("CACHE-1")
             self.queries = 0
             return
         self.demand_rows(new)
@@ -66,7 +66,7 @@ class Ring(Attending):
     def demand_rows(self, new: Pair) -> None:
         """Refuse rows of another geometry."""
         if not (forms.is_encoded(new) or refusals.fits(self.config, new)):
-            raise refusals.rows("RING-13", self.config, *new)
+            raise refusals.rows("CACHE-2", self.config, *new)
 
     def _decode(self, new: Pair) -> None:
         """One row: grow while shorter than the window, cut down to the window, then overwrite the oldest slot."""
@@ -168,20 +168,20 @@ class Ring(Attending):
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
-        cite("RING-11")
+        cite("CACHE-9")
         return to == self.offset or (0 <= to < self.offset <= self.window)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset. Refused if a row that its window needs was overwritten."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("RING-9", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         if to < self.offset and self.offset > self.window:
             raise refusals.rewind_window("RING-10", to, self.offset, self.window)
         self.queries = None
         if to == self.offset:
             cite("RING-6")
             return
-        cite("RING-7", "RING-8", "RING-26", "RING-27")
+        cite("RING-7", "CACHE-8", "RING-26", "RING-27")
         self.offset = self.index = to
 
     def snapshot(self, start: int) -> Snapshot | None:

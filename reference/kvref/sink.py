@@ -27,9 +27,9 @@ class Sink:
 
     def __init__(self, config: Config) -> None:
         if not refusals.valid(config) or {config.beside, config.shifted} - {None, 1}:
-            raise refusals_sink.config("SINK-16", config)
+            raise refusals_sink.config("CACHE-3", config)
         if config.window is None or config.sinks is None:
-            raise refusals_sink.config("SINK-16", config)
+            raise refusals_sink.config("CACHE-3", config)
         self.recent = config.window if config.beside else config.window - config.sinks
         if self.recent < 1:
             raise refusals_sink.no_room("SINK-17", config.window, config.sinks)
@@ -39,7 +39,7 @@ class Sink:
 
     def free(self) -> None:
         """Return to never written."""
-        cite("SINK-14")
+        cite("CACHE-6")
         self._clear()
 
     def _clear(self) -> None:
@@ -55,11 +55,11 @@ class Sink:
         new = Pair(keys, values)
         n = count(new)
         if n == 0:
-            cite("SINK-6")
+            cite("CACHE-1")
             self.queries = 0
             return
         if not refusals.fits(self.config, new):
-            raise refusals.rows("SINK-15", self.config, *new)
+            raise refusals.rows("CACHE-2", self.config, *new)
         self._cite_seen(n)
         if n == 1:
             self._decode(new)
@@ -187,13 +187,13 @@ class Sink:
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
-        cite("SINK-13")
+        cite("CACHE-9")
         return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset. Refused if a row was dropped."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("SINK-11", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         if to < self.offset and self.offset > self.most:
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
         self.queries = None

@@ -29,7 +29,7 @@ class Store(Attending):
 
     def _check(self, config: Config) -> None:
         if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
-            raise refusals.config("STORE-1", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
 
     def _allocate(self, config: Config, zeroed_by: str) -> None:
         """Make everything zero, because a length may be set beyond the rows that were written."""
@@ -59,7 +59,7 @@ class Store(Attending):
         new = Pair(keys, values)
         n = keys.shape[2] if keys.ndim == 4 else -1
         if n == 0:
-            cite("STORE-7")
+            cite("CACHE-1")
             return
         layers = self.demand_rows(new, layer)
         cite("STORE-3" if layer is None else "STORE-4", "STORE-5")
@@ -72,7 +72,7 @@ class Store(Attending):
         layers = self._layers(layer)
         config = self.config.changed(batch=len(layers))
         if not refusals.fits(config, new):
-            raise refusals.rows("STORE-10", config, *new)
+            raise refusals.rows("CACHE-2", config, *new)
         self._demand_room(layers, count(new))
         return layers
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kvspec.contract import CHAPTERS
+from kvspec.chapters import TEXTS
 
 ID = re.compile(r"([A-Z][A-Z0-9]*)-([0-9]{1,6})")
 
 
 def order(id_: str) -> tuple[str, int, str]:
-    """Sorts RING-4 before RING-11."""
+    """Sorts CACHE-1 before CACHE-9."""
     match = ID.fullmatch(id_)
     return (match[1], int(match[2]), id_) if match else (id_, 0, id_)
 
@@ -23,7 +23,7 @@ def rank(item: str, ordered: Sequence[str]) -> int:
 
 def chapter_order(chapter: str) -> tuple[int, str]:
     """Sorts chapters as the spec does, unknown ones last and by name."""
-    return rank(chapter, CHAPTERS), chapter
+    return rank(chapter, TEXTS), chapter
 
 
 def anchors(ids: list[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.records.document import Document
+from kvspec.records.today import led_on
 
 DEEPEST = 64
 """How deep a record may nest."""
@@ -43,7 +44,7 @@ def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
 
 
 def from_json(document: Any, kind: type[Kind], where: str = "record") -> Kind:
-    """Check a document and make the record of it. Raises BadInput."""
+    """Check a document and make the record of it, with today's ids of clauses. Raises BadInput."""
     mark, version = tag(kind)
     if not isinstance(document, dict) or mark not in document:
         raise BadInput(f"{where}: not {kind.NAME} (no {mark}); `{kind.WRITTEN_BY}` writes one")
@@ -54,9 +55,10 @@ def from_json(document: Any, kind: type[Kind], where: str = "record") -> Kind:
     if _depth(document) > DEEPEST:
         raise BadInput(f"{where}: {kind.NAME} is nested at most {DEEPEST} deep")
     try:
-        return msgspec.convert(document, kind)
+        read: Kind = led_on(msgspec.convert(document, kind))
     except msgspec.ValidationError as e:
         raise BadInput(refusal(str(e), where)) from None
+    return read
 
 
 def tag(kind: type[Document]) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ from tabulate import tabulate
 
 from kvreports.clauses import ID
 from kvreports.safe_text import line, shortened
+from kvspec.moved_clauses import now
 from kvspec.registry import LETTERS
 
 WIDEST = 240
@@ -36,9 +37,9 @@ def cited(ids: Sequence[str], spec: str = "", limit: int = 2000) -> str:
 
 
 def _link(id_: str, spec: str) -> str:
-    match = ID.fullmatch(id_)
+    match = ID.fullmatch(now(id_))
     chapter = LETTERS.get(match[1]) if match else None
-    return f"[{id_}]({spec}/{chapter}.md#{id_})" if chapter else literal(id_)
+    return f"[{id_}]({spec}/{chapter}.md#{now(id_)})" if chapter else literal(id_)
 
 
 def fenced(text: str) -> str:

@@ -1,4 +1,4 @@
 """The specification: its chapters, and its vocabulary as code (geometry, traces, rows, contract, wire)."""
 
-SPEC_VERSION = "0.1"
+SPEC_VERSION = "2.0"
 """Version of the chapters. A clause never changes its meaning under its id; see spec/README.md."""

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
     class Config(Geometry, frozen=True):
         """The configuration of a cache: its geometry, and the fields that chapters bring; those of other kinds are
-        None. It may hold values that no cache accepts; see GROW-11, RING-14."""
+        None. It may hold values that no cache accepts; see CACHE-3."""
 
         def __init__(self, *sizes: Any, **fields: Any) -> None: ...
 

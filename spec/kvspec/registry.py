@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import convert
 
+from kvspec import chapters
 from kvspec.chapters import CHAPTERS
 from kvspec.chapters.record import Ability, Argument, Chapter, Dialect, Kind, Tensor, Value
 from kvspec.errors import NotWhole
@@ -111,7 +112,10 @@ def record(chapter: str) -> Chapter:
 RECORDS: dict[str, Chapter] = {chapter: record(chapter) for chapter in CHAPTERS}
 """The records of the chapters."""
 
-LETTERS: dict[str, str] = {record.letters: name for name, record in RECORDS.items()}
+LETTERS: dict[str, str] = {
+    chapters.LETTERS: chapters.GENERAL,
+    **{record.letters: name for name, record in RECORDS.items()},
+}
 """The chapters by the letters that begin their clause ids."""
 
 _KINDS: dict[str, Kind] = {name: record.kind for name, record in RECORDS.items() if record.kind is not None}

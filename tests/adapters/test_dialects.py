@@ -65,20 +65,20 @@ BROKEN = {
     "since_append_broken": ("RING-1", "wrong row"),
     "clamped_broken": ("RING-6", "wrong length"),
     "retains_too_few": ("RING-17", "wrong length"),
-    "at_zero_broken": ("RING-9", "taken though refused"),
+    "at_zero_broken": ("CACHE-7", "taken though refused"),
     "keeps_too_much": ("RING-1", "wrong row"),
     "keeps_too_few": ("RING-1", "wrong row"),
     "left_broken": ("RING-1", "wrong row"),
     "made_after_broken": ("MASK-2", "wrong row"),
     "made_before_broken": ("RING-1", "refused though owed"),
     "first_broken": ("RING-1", "refused though owed"),
-    "for_good_broken": ("RING-13", "taken though refused"),
+    "for_good_broken": ("CACHE-2", "taken though refused"),
     "opened_declared_first": ("RING-1", "refused though owed"),
     "caller_broken": ("GROW-2", "wrong row"),
     "kernel_broken": ("RING-1", "refused though owed"),
     "ViewsOtherwise": ("GROW-4", "wrong row"),
     "shares_broken": ("PAGE-6", "wrong row"),
-    "wide_not_declared": ("RING-14", "refused though owed"),
+    "wide_not_declared": ("CACHE-3", "refused though owed"),
 }
 
 
@@ -93,12 +93,12 @@ def test_what_is_declared_and_broken_is_a_breach(name: str) -> None:
 @pytest.mark.parametrize("name", one_in(2, ["WithViews", "BelowWithViews"]))
 def test_a_law_on_what_is_refused_says_nothing(name: str) -> None:
     seen = judged(name)
-    assert broken(seen) == set() and verdicts(seen)["RING-28"] in HELD
+    assert broken(seen) == set() and verdicts(seen)["CACHE-10"] in HELD
 
 
 def test_what_a_dialect_leaves_nothing_to_show_is_not_claimed() -> None:
     seen = judged("clamped_kept")
-    assert "range clamped" in clause(seen, "RING-9").reason
+    assert "range clamped" in clause(seen, "CACHE-7").reason
 
 
 def test_rows_outside_a_window_are_looked_at_where_it_is_declared_which_are_kept() -> None:
@@ -124,7 +124,7 @@ def test_what_the_adapter_makes_up_is_set_apart() -> None:
 
 
 def test_a_config_that_is_not_opened_blames_the_clause_on_configs() -> None:
-    (first, *_) = [f for f in judged("wide_not_declared").failures if f.clauses == ["RING-14"]]
+    (first, *_) = [f for f in judged("wide_not_declared").failures if f.clauses == ["CACHE-3"]]
     assert "window=1" in first.words and "opening ring" in first.message and first.steps == []
 
 

@@ -43,9 +43,9 @@ def test_a_sound_engine_conforms_in_all_it_claims() -> None:
 FAULTS = {
     "too_wide": ("RING-1", "wrong row", "query 0 sees a b; expected b"),
     "never_drops": ("RING-1", "wrong row", "query 0 sees a b; expected b"),
-    "hands_out_its_buffer": ("RING-16", "alias", "intact: expected True, found False"),
+    "hands_out_its_buffer": ("CACHE-4", "alias", "intact: expected True, found False"),
     "behind_a_refusal": ("RING-7", "wrong length", "offset: expected 2, found 3"),
-    "counts_before_it_checks": ("RING-13", "changed though refused", "offset: expected 0, found 2"),
+    "counts_before_it_checks": ("CACHE-2", "changed though refused", "offset: expected 0, found 2"),
 }
 
 
@@ -80,8 +80,8 @@ def test_an_engine_that_hands_out_no_history_is_judged_by_its_view() -> None:
     seen = judged("shown_by_its_view")
     assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
     found = verdicts(seen)
-    assert (found["RING-5"], found["RING-8"], found["RING-1"]) == ("PASS", "PARTLY_OBSERVED", "NOT_CLAIMED")
-    assert clause(seen, "RING-8").reason == "not looked at: history"
+    assert (found["RING-5"], found["CACHE-8"], found["RING-1"]) == ("PASS", "PARTLY_OBSERVED", "NOT_CLAIMED")
+    assert clause(seen, "CACHE-8").reason == "not looked at: history"
     wide = judged("fused_too_wide")
     assert "RING-5" in broken(wide) and "wrong row" in {f.cause for f in wide.failures}
 
@@ -89,7 +89,7 @@ def test_an_engine_that_hands_out_no_history_is_judged_by_its_view() -> None:
 def test_a_fault_that_nothing_shows_is_no_pass() -> None:
     seen = judged("shown_by_nothing")
     assert not broken(seen)
-    assert {verdicts(seen)[c] for c in ("RING-1", "RING-5", "RING-8")} == {"NOT_CLAIMED", "PARTLY_OBSERVED"}
+    assert {verdicts(seen)[c] for c in ("RING-1", "RING-5", "CACHE-8")} == {"NOT_CLAIMED", "PARTLY_OBSERVED"}
 
 
 def test_a_mask_without_a_history_is_no_claim() -> None:

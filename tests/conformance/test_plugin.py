@@ -73,11 +73,11 @@ def test_a_check_that_judges_no_trace_is_skipped_with_the_reason(tmp_path: Path)
 
 
 def test_a_failure_shows_its_trace_and_is_run_again_by_lf(tmp_path: Path) -> None:
-    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-k", "growing and example and (GROW-7 or GROW-1.1)")
+    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-k", "growing and example and (CACHE-7 or GROW-1.1)")
     assert done.returncode == 1 and re.search(r"^1 failed, 1 passed", done.stdout, re.M), done.stdout
-    assert "Differs: FAIL GROW-7: expected refused GROW-7, found ok" in done.stdout
+    assert "Differs: FAIL CACHE-7: expected refused CACHE-7, found ok" in done.stdout
     assert "growing kv_heads=1: rewind 1" in done.stdout and "Traceback" not in done.stdout
-    assert "FAILED kvconform.checks::growing/example/GROW-7.1" in done.stdout
+    assert "FAILED kvconform.checks::growing/example/CACHE-7.1" in done.stdout
     again = front_end(tmp_path, "--kv-adapter", FAULTY, "--lf")
     assert again.returncode == 1 and re.search(r"^1 failed, \d+ deselected", again.stdout, re.M), again.stdout
 
@@ -90,10 +90,10 @@ def test_it_stops_at_the_first_failure_if_asked_to(tmp_path: Path) -> None:
 
 def test_a_known_deviation_is_an_xfail(tmp_path: Path) -> None:
     entry = (
-        '[[known]]\nclause = "GROW-7"\nmodel = "missing-refusal/GrowingClamps"\nreason = "rewinds are clipped"\n'
+        '[[known]]\nclause = "CACHE-7"\nmodel = "missing-refusal/GrowingClamps"\nreason = "rewinds are clipped"\n'
     )
     (tmp_path / "kvconform.toml").write_text(entry)
-    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-rx", "-k", "growing and example and (GROW-7 or GROW-1.1)")
+    done = front_end(tmp_path, "--kv-adapter", FAULTY, "-rx", "-k", "growing and example and (CACHE-7 or GROW-1.1)")
     assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected, 1 xfailed", done.stdout, re.M), (
         done.stdout
     )
@@ -102,12 +102,12 @@ def test_a_known_deviation_is_an_xfail(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # as one of a file, above
 def test_a_deviation_that_the_adapter_declares_is_an_xfail(tmp_path: Path) -> None:
-    asked = ("-rx", "-k", "growing and example and (GROW-7 or GROW-1.1)")
+    asked = ("-rx", "-k", "growing and example and (CACHE-7 or GROW-1.1)")
     done = front_end(tmp_path, "--kv-adapter", "support.fakes.declarations:KnownDeviation", *asked)
     assert done.returncode == 0 and re.search(r"^1 passed, \d+ deselected, 1 xfailed", done.stdout, re.M), (
         done.stdout
     )
-    assert "known: rewinds are clipped. GROW-7: expected refused GROW-7, found ok" in done.stdout
+    assert "known: rewinds are clipped. CACHE-7: expected refused CACHE-7, found ok" in done.stdout
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_the_processes_of_xdist_tell_one_record(tmp_path: Path) -> None:
     done = front_end(tmp_path, *options, "--kv-traces", "5", "-n", "2", plugins=("xdist.plugin",))
     assert done.returncode == 1, done.stdout + done.stderr
     seen, alone = written(tmp_path), judged_here("growing/law/", "growing/example/")
-    assert judging.clause(seen, "GROW-7").verdict == "FAIL"
+    assert judging.clause(seen, "CACHE-7").verdict == "FAIL"
     assert all(failure.diagnosis for failure in seen.failures)
     failures = [replace(failure, diagnosis=UNSET) for failure in seen.failures]
     assert seen.clauses == alone.clauses and failures == alone.failures

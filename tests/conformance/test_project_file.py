@@ -70,10 +70,10 @@ def test_a_file_without_the_table_says_nothing(text: str, tmp_path: Path) -> Non
 def test_a_run_takes_what_the_command_line_leaves_open_and_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings(folder, f'adapter = "{FAULTY}"\nquick = true\nclauses = ["GROW-7"]\nprocesses = 1\nreport = "out"')
+    settings(folder, f'adapter = "{FAULTY}"\nquick = true\nclauses = ["CACHE-7"]\nprocesses = 1\nreport = "out"')
     assert cli.main(["run", "-q"]) == 1 and "1 broken" in capsys.readouterr().out
     assert (folder / "out" / "record.json").is_file() and (folder / "out" / "badge.svg").is_file()
-    assert cli.main(["run", "--clause", "GROW-7", "--report", "other"]) == 1
+    assert cli.main(["run", "--clause", "CACHE-7", "--report", "other"]) == 1
     out, err = capsys.readouterr()
     assert f"kvconform: from pyproject.toml: adapter {FAULTY}, quick, processes 1\n" in err
     assert "QUICK RUN" in out and (folder / "other").is_dir()
@@ -118,11 +118,11 @@ def pytest_in(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_pytest_takes_them_and_shows_the_drawing_of_a_failure(tmp_path: Path) -> None:
-    settings(tmp_path, f'adapter = "{FAULTY}"\nclauses = ["GROW-7"]\nquick = true\nreport = "out"')
+    settings(tmp_path, f'adapter = "{FAULTY}"\nclauses = ["CACHE-7"]\nquick = true\nreport = "out"')
     done = pytest_in(tmp_path, "-k", "example", "-v")
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"kvconform: judging {FAULTY}\n" in done.stdout
-    assert f"kvconform: from pyproject.toml: adapter {FAULTY}, clauses GROW-7, quick, report out" in done.stdout
+    assert f"kvconform: from pyproject.toml: adapter {FAULTY}, clauses CACHE-7, quick, report out" in done.stdout
     assert "!  1  rewind 1" in done.stdout and "[found ok]" in done.stdout
     assert (tmp_path / "out" / "record.json").is_file()
     settings(tmp_path, f'adaptr = "{FAULTY}"')
@@ -135,7 +135,7 @@ class Sound(testcase.ConformanceTestCase):
 
 
 class Faulty(testcase.ConformanceTestCase):
-    adapter, clauses = FAULTY, ("GROW-7",)
+    adapter, clauses = FAULTY, ("CACHE-7",)
 
 
 class NoDevice(testcase.ConformanceTestCase):

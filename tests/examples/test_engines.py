@@ -40,12 +40,12 @@ class Language:
 
 
 LANGUAGES = {
-    "python": Language("python3", slip="free", breaks="RING-12"),
+    "python": Language("python3", slip="free", breaks="CACHE-6"),
     "c": Language(
         "cc", ("-std=c11", "-O1", "-Wall", "-Werror", "-o", "engine", "c/engine.c"), slip="window", breaks="RING-25"
     ),
     "rust": Language("rustc", ("-Dwarnings", "-o", "engine", "rust/engine.rs"), slip="wrap", breaks="RING-24"),
-    "javascript": Language("node", starts=("node", "javascript/engine.js"), slip="rewind", breaks="RING-8"),
+    "javascript": Language("node", starts=("node", "javascript/engine.js"), slip="rewind", breaks="CACHE-8"),
 }
 
 
@@ -87,7 +87,7 @@ def judged(command: Sequence[str], site: str, slip: str = "") -> Record:
             with under_test.judging(check.id) as tally:
                 check.run(under_test)
             total.merge(tally)
-    selected = {i: c for i, c in index().items() if c.chapter in claimed}
+    selected = {i: c for i, c in index().items() if c.claimed(claimed)}
     return record(total, under_test.adapter, selected, judging.ABOUT)
 
 
@@ -101,7 +101,7 @@ def test_who_owns_arrays_is_looked_at_only_within_one_process(
     language: str, command: Sequence[str], site: str
 ) -> None:
     whole = judged(command, site)
-    for clause in ("GROW-13", "RING-16"):
+    for clause in ("CACHE-4",):
         found = judging.clause(whole, clause)
         assert (COPIED in found.reason) == (language != "python"), found.reason
 

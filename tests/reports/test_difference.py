@@ -36,7 +36,7 @@ def groups(difference: Difference) -> dict[str, str]:
 
 
 def with_verdicts(failures: list[Any] | None = None, /, **verdicts: str) -> Record:
-    """A record in which each clause passes but these: `RING_4="FAIL"`; a verdict of "" leaves it out."""
+    """A record in which each clause passes but these: `RING_5="FAIL"`; a verdict of "" leaves it out."""
     said = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
     clauses = [clause(i, said.get(i, "PASS"), "known: one row" * (said.get(i) == "XFAIL")) for i in TEXTS]
     return record("engine", [c for c in clauses if c["verdict"]], failures)
@@ -78,30 +78,30 @@ def test_two_equal_records_have_no_difference() -> None:
     ],
 )
 def test_one_clause_changes(before: str, now: str, group: str | None, status: int) -> None:
-    found = of(with_verdicts(RING_4=before), with_verdicts(RING_4=now))
-    assert (groups(found), found.exit_status) == ({"RING-4": group} if group else {}, status)
+    found = of(with_verdicts(RING_5=before), with_verdicts(RING_5=now))
+    assert (groups(found), found.exit_status) == ({"RING-5": group} if group else {}, status)
     assert [(c.before, c.now) for c in found.changes] == [(before, now)] * bool(group)
 
 
 def test_a_clause_that_was_broken_and_breaks_in_another_way_broke_anew() -> None:
-    before = with_verdicts([wrong("RING-4", "wrong length")], RING_4="FAIL")
-    now = with_verdicts([wrong("RING-4", "wrong length"), wrong("RING-4")], RING_4="FAIL")
-    assert (groups(of(before, now)), of(before, now).exit_status) == ({"RING-4": "broke anew"}, 1)
-    assert groups(of(now, before)) == {"RING-4": "still broken"}
+    before = with_verdicts([wrong("RING-5", "wrong length")], RING_5="FAIL")
+    now = with_verdicts([wrong("RING-5", "wrong length"), wrong("RING-5")], RING_5="FAIL")
+    assert (groups(of(before, now)), of(before, now).exit_status) == ({"RING-5": "broke anew"}, 1)
+    assert groups(of(now, before)) == {"RING-5": "still broken"}
 
 
 def test_the_trace_that_shows_it_is_told_and_drawn() -> None:
-    now = with_verdicts([wrong("RING-4 RING-1")], RING_4="FAIL", RING_1="FAIL")
+    now = with_verdicts([wrong("RING-5 RING-1")], RING_5="FAIL", RING_1="FAIL")
     (one, other) = of(passing(), now).changes
-    assert {one.clause, other.clause} == {"RING-1", "RING-4"} and one.why == BROKEN
+    assert {one.clause, other.clause} == {"RING-1", "RING-5"} and one.why == BROKEN
     assert one.trace == now.failures[0].words and any("[" in line for line in one.drawing)
 
 
 def test_what_breaks_no_selected_clause_broke_anew_too() -> None:
     nameless = [failure("CRASH", "", dead_steps(), "the adapter died: signal 11")]
-    died, outside = with_verdicts(nameless), with_verdicts([wrong("GROW-6")])
+    died, outside = with_verdicts(nameless), with_verdicts([wrong("GROW-14")])
     dishonest = changed(passing(), problems=["adapter: it takes rows beyond its limit", "harness: slow"])
-    for now, clause_ in ((died, ""), (outside, "GROW-6"), (dishonest, "")):
+    for now, clause_ in ((died, ""), (outside, "GROW-14"), (dishonest, "")):
         found = of(passing(), now)
         assert (groups(found), found.exit_status) == ({clause_: "broke anew"}, 1)
         assert groups(of(now, passing())) == {clause_: "mended"}
@@ -109,22 +109,22 @@ def test_what_breaks_no_selected_clause_broke_anew_too() -> None:
 
 
 def test_a_clause_that_the_older_spec_lacked_is_new_in_the_spec_only_where_its_chapter_was_judged() -> None:
-    before = with_verdicts(RING_4="")
-    assert groups(of(before, with_verdicts(RING_4="FAIL"))) == {"RING-4": "new in the spec"}
+    before = with_verdicts(RING_5="")
+    assert groups(of(before, with_verdicts(RING_5="FAIL"))) == {"RING-5": "new in the spec"}
     for selection in ({"chapters": ["growing"], "clauses": []}, {"chapters": ["ring"], "clauses": ["RING-1"]}):
         part = changed(before, selection=selection)
         found = of(part, passing())
-        assert groups(found) == {"RING-4": "newly judged"} and any("chapters: " in n for n in found.notes)
+        assert groups(found) == {"RING-5": "newly judged"} and any("chapters: " in n for n in found.notes)
 
 
 def test_a_withdrawn_clause_is_no_longer_judged_and_says_why() -> None:
-    found = of(passing(), with_verdicts(RING_4=""), {"RING-4": "split into RING-5 and RING-6"})
+    found = of(passing(), with_verdicts(RING_5=""), {"RING-5": "split into RING-7 and RING-10"})
     assert (groups(found), found.changes[0].why) == (
-        {"RING-4": "no longer judged"},
-        "withdrawn: split into RING-5 and RING-6",
+        {"RING-5": "no longer judged"},
+        "withdrawn: split into RING-7 and RING-10",
     )
-    unclaimed = with_verdicts(RING_4="NOT_CLAIMED")
-    assert groups(of(unclaimed, with_verdicts(RING_4=""), {"RING-4": "split"})) == {}
+    unclaimed = with_verdicts(RING_5="NOT_CLAIMED")
+    assert groups(of(unclaimed, with_verdicts(RING_5=""), {"RING-5": "split"})) == {}
 
 
 def test_a_newer_record_that_is_no_answer_ends_with_3() -> None:
@@ -134,7 +134,7 @@ def test_a_newer_record_that_is_no_answer_ends_with_3() -> None:
         with_verdicts(**dict.fromkeys((i.replace("-", "_") for i in TEXTS), "NOT_CLAIMED")),
     ):
         assert of(passing(), now).exit_status == 3
-    broken = changed(with_verdicts(RING_4="FAIL"), partial=True)
+    broken = changed(with_verdicts(RING_5="FAIL"), partial=True)
     assert of(passing(), broken).exit_status == 1
 
 
@@ -162,27 +162,27 @@ def written(folder: Path, **records: Any) -> list[str]:
 
 
 def test_the_command_prints_it_in_three_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    now = with_verdicts([wrong("RING-4")], RING_4="FAIL", GROW_3="XFAIL")
-    names = written(tmp_path, old=with_verdicts(GROW_3="XFAIL"), new=now)
+    now = with_verdicts([wrong("RING-5")], RING_5="FAIL", GROW_4="XFAIL")
+    names = written(tmp_path, old=with_verdicts(GROW_4="XFAIL"), new=now)
     assert cli.main(["diff", *names]) == 1
     text = capsys.readouterr().out
     assert text.splitlines()[-1].endswith("hold as before.") and "Something broke anew" in text
-    assert "Broke anew: 1 clause\n  RING-4: PASS before, FAIL now\n" in text and f"    {BROKEN}\n" in text
+    assert "Broke anew: 1 clause\n  RING-5: PASS before, FAIL now\n" in text and f"    {BROKEN}\n" in text
     assert cli.main(["diff", *names, "--format", "markdown", "--spec", "chapters"]) == 1
-    assert "**[RING-4](chapters/ring.md#RING-4)**: PASS before, FAIL now" in capsys.readouterr().out
+    assert "**[RING-5](chapters/ring.md#RING-5)**: PASS before, FAIL now" in capsys.readouterr().out
     assert cli.main(["diff", *names, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     schema = json.loads(resources.files("kvspec").joinpath("schemas/difference.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(document)
-    assert json_file.from_json(document, Difference).of("broke anew")[0].clause == "RING-4"
+    assert json_file.from_json(document, Difference).of("broke anew")[0].clause == "RING-5"
     assert cli.main(["diff", *reversed(names)]) == 0
-    assert "Mended: 1 clause\n  RING-4: FAIL before, PASS now" in capsys.readouterr().out
+    assert "Mended: 1 clause\n  RING-5: FAIL before, PASS now" in capsys.readouterr().out
 
 
 def test_a_record_that_commands_a_terminal_is_shown_as_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evil = with_verdicts([wrong("RING-4", words="ring window=4: append 1 \x1b[2J")], RING_4="FAIL")
+    evil = with_verdicts([wrong("RING-5", words="ring window=4: append 1 \x1b[2J")], RING_5="FAIL")
     cli.main(["diff", *written(tmp_path, old=passing("\x1b]0;mine"), new=evil)])
     assert "\x1b" not in capsys.readouterr().out
 

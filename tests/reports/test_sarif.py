@@ -72,7 +72,7 @@ LOG = {
 }
 """What SARIF 2.1.0 requires of the parts that we write, and what a service needs to show a result: its place."""
 
-BROKEN_CLAUSE = record("a", [clause("RING-4", "FAIL", "its example failed")])
+BROKEN_CLAUSE = record("a", [clause("RING-5", "FAIL", "its example failed")])
 
 
 def run_of(seen: Record) -> dict[str, Any]:
@@ -97,27 +97,27 @@ def test_it_has_what_the_form_requires(seen: Record) -> None:
 def test_a_result_has_the_clause_the_message_the_drawing_and_the_command() -> None:
     seen, run = failing(), run_of(failing())
     first, result = findings.failures(seen)[0][0], run["results"][0]
-    assert (result["ruleId"], result["level"]) == ("GROW-7", "error")
+    assert (result["ruleId"], result["level"]) == ("GROW-5", "error")
     for words in (first.message, first.words, draw(first.steps), replay.command(first, seen), "kvconform explain"):
         assert words in result["message"]["text"]
     rule = run["tool"]["driver"]["rules"][0]
-    assert rule["fullDescription"]["text"] == next(c.text for c in seen.clauses if c.id == "GROW-7")
+    assert rule["fullDescription"]["text"] == next(c.text for c in seen.clauses if c.id == "GROW-5")
     assert len(run["results"]) >= len(seen.failures)
 
 
 def test_a_known_deviation_is_suppressed_and_nothing_else_is() -> None:
     known = failure("FAIL", "RING-1", ring_steps(), "m", known={"RING-1": "clipped"})
-    new = failure("FAIL", "RING-4", ring_steps(), "n")
-    seen = record("a", [clause("RING-1", "XFAIL", "known: clipped"), clause("RING-4", "FAIL", "n")], [known, new])
+    new = failure("FAIL", "RING-5", ring_steps(), "n")
+    seen = record("a", [clause("RING-1", "XFAIL", "known: clipped"), clause("RING-5", "FAIL", "n")], [known, new])
     told = {r["ruleId"]: (r["level"], r["suppressions"]) for r in run_of(seen)["results"]}
     assert told["RING-1"] == ("note", [{"kind": "external", "justification": "clipped"}])
-    assert told["RING-4"] == ("error", [])
+    assert told["RING-5"] == ("error", [])
 
 
 def test_a_fingerprint_is_of_the_clause_and_the_trace_alone() -> None:
     def prints(message: str, words: str) -> Any:
         seen = record(
-            "a", [clause("RING-4", "FAIL")], [failure("FAIL", "RING-4", ring_steps(), message, words=words)]
+            "a", [clause("RING-5", "FAIL")], [failure("FAIL", "RING-5", ring_steps(), message, words=words)]
         )
         return run_of(seen)["results"][0]["partialFingerprints"]
 

@@ -26,7 +26,7 @@ from support.slow import one_in
 BEYOND_A_TABLE = {
     "COPY-9": "its bugs take rows that are alike, more rows in a source than are copied, or show only unobserved",
     "COPY-11": "its bugs take rows that are alike, or show only unobserved",
-    "GROW-10": "its bug shows only unobserved",
+    "CACHE-2": "its bug shows only unobserved",
     "RING-21": "its bug begins at a window of 1,025",
     "RING-22": "its bug begins at row 257",
     "ROPE-1": "its bug begins at position 4,096",
@@ -37,7 +37,7 @@ BEYOND_A_TABLE = {
 """Clauses of which all planted bugs need what no short table has, and what that is."""
 
 OF_ANOTHER = {
-    "STORE-19": "its bug saves a view, which a caller copies at once: a scribble before that shows it (STORE-11)",
+    "STORE-19": "its bug saves a view, which a caller copies at once: a scribble before that shows it (CACHE-4)",
 }
 """The clause whose own example does not show the one bug that is planted for it."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from kvspec.similar import did_you_mean
 
-KNOWN = ("append", "attend", "open", "RING-9")
+KNOWN = ("append", "attend", "open", "RING-10")
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ KNOWN = ("append", "attend", "open", "RING-9")
     [
         ("apend", "; did you mean append or attend or open?"),
         ("opn", "; did you mean open?"),
-        ("ring-9", "; did you mean RING-9?"),
+        ("ring-1O", "; did you mean RING-10?"),
         ("xyz", ""),
         ("", ""),
         (None, ""),

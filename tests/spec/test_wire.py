@@ -253,11 +253,11 @@ def test_an_unknown_tensor_is_a_protocol_error() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD_VALUES.items() for v in vs])
 def test_an_answer_is_read_back_as_it_was(name: str, value: Any) -> None:
-    sent = Step("refused", "GROW-7", "no", {name: value}, {"state.k": None, "mask": np.zeros((1, 1, 2, 3), bool)})
+    sent = Step("refused", "CACHE-7", "no", {name: value}, {"state.k": None, "mask": np.zeros((1, 1, 2, 3), bool)})
     [(head, tensors)] = wire.Decoder().feed(wire.answer(4, sent))
     assert head.pop("id") == 4
     came = wire.step(head, tensors)
-    assert (came.result, came.clause, came.message, came.values) == ("refused", "GROW-7", "no", {name: value})
+    assert (came.result, came.clause, came.message, came.values) == ("refused", "CACHE-7", "no", {name: value})
     assert all(same(came.arrays[n], sent.arrays[n]) for n in sent.arrays)
 
 

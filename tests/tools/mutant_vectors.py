@@ -32,7 +32,13 @@ def of_matrix(file: Path) -> dict[str, list[Vector]]:
     real = [_real(m) for m in rows if m["class"] != "systematic"]
     systematic = [_systematic(each) for each in alike.values() if each]
     vectors = [*sorted(real, key=lambda v: v.id), *sorted(systematic, key=lambda v: v.id)]
-    return {chapter: [v for v in vectors if index()[v.clause].chapter == chapter] for chapter in CHAPTERS}
+    return {chapter: [v for v in vectors if _chapter(v) == chapter] for chapter in CHAPTERS}
+
+
+def _chapter(found: Vector) -> str:
+    """The chapter of its clause; of a general one, its kind."""
+    clause = index()[found.clause]
+    return found.trace.kind if clause.general else clause.chapter
 
 
 def _worth_keeping(m: dict[str, Any]) -> bool:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kvspec.chapters import CHAPTERS
+from kvspec.chapters import CHAPTERS, GENERAL, LETTERS
 from kvspec.chapters.record import Dialect
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import index, title
 from kvspec.registry import RECORDS, abilities
 from support.engines.foreign import FOREIGN
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 def chapters() -> Iterator[str]:
     """Write a row for each chapter."""
     yield from ("| chapter | letters | speaks of |", "|---|---|---|")
+    yield f"| [{GENERAL}](kvspec/chapters/{GENERAL}.md) | {LETTERS} | {title(GENERAL)} |"
     for name, record in RECORDS.items():
         yield f"| [{name}](kvspec/chapters/{name}.md) | {record.letters} | {record.says} |"
 

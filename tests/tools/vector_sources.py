@@ -9,7 +9,7 @@ from kvconform.generate.covers import FROZEN
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.vector import Vector
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of
 from kvspec.trace import Trace
 
 Happening = tuple[str, ...]
@@ -18,9 +18,7 @@ Happening = tuple[str, ...]
 
 def examples(chapter: str) -> Iterator[Vector]:
     """Give every worked example of a chapter."""
-    for clause in index().values():
-        if clause.chapter == chapter:
-            yield from (Vector(e.id, "examples", e.trace, clause.id) for e in clause.examples)
+    return (Vector(e.id, "examples", e.trace, e.clause) for e in examples_of(chapter))
 
 
 def covering(chapter: str) -> Iterator[Vector]:

@@ -15,11 +15,11 @@ class Bounded:
     """Slots 0..offset-1 are live. The buffer grows by whole steps, the last of them cut at the bound."""
 
     kind = "bounded"
-    misfit = "BOUNDED-11"
+    misfit = "CACHE-2"
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.max_len is None or not acceptable(config):
-            raise refusals.config("BOUNDED-12", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.space, self.max_len = config, space, config.max_len
         self.store = Slots(space, config)
         self._forget()
@@ -87,5 +87,5 @@ class Bounded:
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if not self.can_rewind(to):
-            raise refusals.rewind_range("BOUNDED-7", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         self.offset, self.queries = to, None

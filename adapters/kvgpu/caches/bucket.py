@@ -114,7 +114,7 @@ class Bucket:
         for array, kind in ((keys, "k"), (values, "v")):
             fits = array.shape == (self.layers, *self.config.shape(kind, count))
             if not fits or array.dtype != DTYPES[self.config.dtype]:
-                raise refusals.rows("BUCKET-3", self.config, "n" if n is None else n, keys, values)
+                raise refusals.rows("CACHE-2", self.config, "n" if n is None else n, keys, values)
 
     def _demand_queries(self, queries: Any, splits: int, n: int | None, out: Any) -> None:
         shape, count = tuple(queries.shape), _count(queries) if n is None else n
@@ -196,7 +196,7 @@ class Bucket:
     def cut(self, to: int) -> None:
         """Count fewer rows, and keep fewer on the host; nothing moves."""
         if to < 0 or to > self.length:
-            raise refusals.cut("BUCKET-20", to, self.length)
+            raise refusals.cut("CACHE-7", to, self.length)
         if to < self.length:
             self.behind = False
         self.length = to

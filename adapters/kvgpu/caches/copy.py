@@ -39,7 +39,7 @@ class Buffer:
     def __init__(self, config: Config, space: Workspace) -> None:
         known = config.layout in WORDS["layout"]
         if not (acceptable(config) and config.capacity and config.batch <= 1 and known):
-            raise refusals.config("COPY-16", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.space, self.capacity = config, space, config.capacity
         one = Geometry.of(config)
         joined = Geometry(1, one.heads * one.k_bytes, one.heads * one.v_bytes)

@@ -23,12 +23,12 @@ class Growing(Attending):
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
     kind = "growing"
-    misfit = "GROW-10"
+    misfit = "CACHE-2"
     in_round = False
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
-            raise refusals.config("GROW-11", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.space = config, space
         self.store = Slots(space, config)
         self._forget()
@@ -123,7 +123,7 @@ class Growing(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if not self.can_rewind(to):
-            raise refusals.rewind_range("GROW-7", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         self.offset, self.queries = to, None
 
     def snapshot(self, start: int) -> Snapshot | None:

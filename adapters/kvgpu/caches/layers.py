@@ -52,7 +52,7 @@ class Layered:
         if n != 0:
             together = self.rows.together
             if not fitting(together, keys, values):
-                raise refusals_layers.rows("LAYER-11", together.batch, together.kv_heads, keys.shape)
+                raise refusals_layers.rows("CACHE-2", together.batch, together.kv_heads, keys.shape)
             self.rows.append(self.rows.codecs.staged(keys, values), self.offset)
             self.offset += n
         self.queries = n
@@ -110,7 +110,7 @@ class Layered:
     def rewind(self, to: int) -> None:
         """Make `to` the offset of all layers; nothing on the device changes."""
         if not 0 <= to <= self.offset:
-            raise refusals.rewind_range("LAYER-14", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         lacking = self._lacking(to, self.offset)
         if lacking is not None:
             raise refusals_layers.dropped("LAYER-15", to, lacking)

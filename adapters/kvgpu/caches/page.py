@@ -40,7 +40,7 @@ class Pages:
     def __init__(self, config: Config, space: Workspace) -> None:
         wrong = config.page_size is None or config.pages is None or config.batch != 1
         if wrong or not acceptable(config) or (config.debug or 1) > 1:
-            raise refusals_page.config("PAGE-1", config)
+            raise refusals_page.config("CACHE-3", config)
         self.config, self.space, self.pool = config, space, Pool(space, config)
         self.numbered: list[Table | None] = []
 
@@ -86,7 +86,7 @@ class Pages:
     def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
         """Count the pages that new rows need, and tell whether the last page has to be copied before."""
         if not fitting(self.config, keys, values):
-            raise refusals.rows("PAGE-8", self.config, keys, values)
+            raise refusals.rows("CACHE-2", self.config, keys, values)
         n, free = rows_in(keys), len(self.pool.free)
         new = self.pool.pages_for(table.length + n) - len(table.pages)
         partly = table.length < len(table.pages) * self.pool.size
@@ -111,7 +111,7 @@ class Pages:
         """Make a sequence shorter; nothing is launched, unless pages are poisoned."""
         table = self._demand(sequence)
         if to < 0 or to > table.length:
-            raise refusals_page.truncate("PAGE-24", to, sequence, table.length)
+            raise refusals_page.truncate("CACHE-7", to, sequence, table.length)
         self._shorten(table, to)
 
     def _shorten(self, table: Table, to: int) -> None:

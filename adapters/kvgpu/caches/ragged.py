@@ -33,7 +33,7 @@ class Ragged:
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
-            raise refusals.config("RAGGED-1", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.space = config, space
         self.one = Geometry.of(config.changed(batch=1))
         self.rows: Rows | None = None
@@ -101,7 +101,7 @@ class Ragged:
     def _demand_block(self, keys: Any, values: Any, lengths: Sequence[int]) -> int:
         """Count the columns of a block. Refuses a block that does not fit, and lengths that it does not have."""
         if not fitting(self._batch(), keys, values):
-            raise refusals.rows("RAGGED-10", self._batch(), keys, values)
+            raise refusals.rows("CACHE-2", self._batch(), keys, values)
         columns = int(keys.shape[2])
         if len(lengths) != len(self.lengths) or min(lengths) < 0 or max(lengths) > columns:
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)

@@ -31,13 +31,13 @@ class Ring(Attending):
     """
 
     kind = "ring"
-    misfit = "RING-13"
+    misfit = "CACHE-2"
     in_round = False
     window: int
 
     def __init__(self, config: Config, space: Workspace) -> None:
         if config.window is None or not acceptable(config):
-            raise refusals.config("RING-14", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
         self.config, self.space = config, space
         self.window = config.window
         self.store = Slots(space, config)
@@ -200,7 +200,7 @@ class Ring(Attending):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
-            raise refusals.rewind_range("RING-9", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         if not self.can_rewind(to):
             raise refusals.rewind_window("RING-10", to, self.offset, self.window)
         self._cut(to)

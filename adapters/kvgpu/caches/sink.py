@@ -27,7 +27,7 @@ class Sink:
     def __init__(self, config: Config, space: Workspace) -> None:
         flags = {config.beside, config.shifted}
         if config.window is None or config.sinks is None or not acceptable(config) or not flags <= {None, 1}:
-            raise refusals_sink.config("SINK-16", config)
+            raise refusals_sink.config("CACHE-3", config)
         self.config, self.space = config, space
         self.sinks: int = config.sinks
         self.most: int = config.window + (config.sinks if config.beside else 0)
@@ -51,7 +51,7 @@ class Sink:
         the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            self._write(self.store.staged("SINK-15", keys, values))
+            self._write(self.store.staged("CACHE-2", keys, values))
         self.queries = n
 
     def _write(self, source: Place) -> None:
@@ -188,7 +188,7 @@ class Sink:
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
-            raise refusals.rewind_range("SINK-11", to, self.offset)
+            raise refusals.rewind_range("CACHE-7", to, self.offset)
         if not self.can_rewind(to):
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
         if to < self.offset:

@@ -32,7 +32,7 @@ class Store(Attending):
     def _demand(self, config: Config) -> None:
         """Refuse a config that no store can have."""
         if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
-            raise refusals.config("STORE-1", self.kind, config)
+            raise refusals.config("CACHE-3", self.kind, config)
 
     def _made(self, config: Config) -> Layers:
         assert config.layers is not None
@@ -66,7 +66,7 @@ class Store(Attending):
         first, count = self._which(layer)
         config = self.config.changed(batch=count)
         if not fitting(config, keys, values):
-            raise refusals.rows("STORE-10", config, keys, values)
+            raise refusals.rows("CACHE-2", config, keys, values)
         self._demand_room(first, count, rows_in(keys))
         return first, count
 

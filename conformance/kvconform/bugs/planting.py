@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from kvspec.contract import Pair
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Window
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import Clause, index
 
 COMMON = "anomaly"
 """The class of common bugs, for which there is no report."""
@@ -66,14 +66,15 @@ def planted(name: str, *, breaks: str, anomaly: str = "") -> Callable[[Bug], Bug
     """
 
     def plant(bug: Bug) -> Bug:
-        mutant = _mutant(f"{name}/{bug.__name__}", says(bug), breaks, anomaly, reference_with(bug))
+        mutant = _mutant(f"{name}/{bug.__name__}", says(bug), breaks, anomaly, reference_with(bug), _kinds(bug))
         PLANTED[bug.__module__].append(mutant)
         return bug
 
     return plant
 
 
-def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory) -> Mutant:
+def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory, kinds: Collection[str]) -> Mutant:
+    """A bug in caches of these kinds."""
     name, clauses = id_.partition("/")[0], tuple(breaks.split())
     if unknown := [clause for clause in clauses if clause not in index()]:
         raise BadInput(f"{id_}: breaks names {', '.join(unknown)}; there is no such clause")
@@ -86,8 +87,18 @@ def _mutant(id_: str, sentence: str, breaks: str, anomaly: str, adapter: Factory
         adapter=adapter,
         link=SEEN.get(name, ""),
         anomaly=anomaly or (CLASSES[bug_class].anomaly if name in SEEN else name),
-        chapters=tuple(dict.fromkeys(index()[c].chapter for c in clauses)),
+        chapters=tuple(dict.fromkeys(chapter for c in clauses for chapter in _chapters(index()[c], kinds))),
     )
+
+
+def _chapters(clause: Clause, kinds: Collection[str]) -> tuple[str, ...]:
+    """The chapters whose traces show a clause that caches of these kinds break; of a general one those of them."""
+    return tuple(c for c in clause.chapters if not clause.general or not kinds or c in kinds)
+
+
+def _kinds(bug: type) -> Collection[str]:
+    """The kinds of the caches that have a bug; none where it is in what opens or drafts."""
+    return () if issubclass(bug, Reference | Layer | Round) else _caches(bug)
 
 
 def of_row(id_: str, row: dict[str, str]) -> Mutant:
@@ -97,7 +108,9 @@ def of_row(id_: str, row: dict[str, str]) -> Mutant:
     def adapter() -> Any:
         return reference_with(*(patch.made() for patch in patches))()
 
-    return _mutant(id_, row["says"], row["breaks"], row.get("anomaly", ""), adapter)
+    owners = (OWNERS.get(patch.of.partition(".")[0]) for patch in patches)
+    kinds = {kind for kind in (getattr(owner, "kind", "") for owner in owners) if kind}
+    return _mutant(id_, row["says"], row["breaks"], row.get("anomaly", ""), adapter, kinds)
 
 
 class Patch(NamedTuple):

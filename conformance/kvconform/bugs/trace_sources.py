@@ -17,7 +17,7 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.generate.walks import at_all_scales, left_over
 from kvspec.contract import CHAPTERS, Description
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of
 from kvspec.reading.examples import Example
 from kvspec.registry import KINDS
 from kvspec.trace import Trace
@@ -36,7 +36,7 @@ class Item:
 @cache
 def examples(chapter: str) -> tuple[Item, ...]:
     """The worked examples of a chapter."""
-    return tuple(Item(e.trace, e) for c in index().values() if c.chapter == chapter for e in c.examples)
+    return tuple(Item(e.trace, e) for e in examples_of(chapter))
 
 
 @cache

@@ -13,7 +13,7 @@ class Check:
     """Judges traces on the adapter under test, and notes in its tally what they showed."""
 
     id: str
-    """Chapter, source of the traces, name: `ring/example/RING-4.1`. No path: moving a file changes no record."""
+    """Chapter, source of the traces, name: `ring/example/CACHE-1.2`. No path: moving a file changes no record."""
     chapter: str
     """The chapter it is about; for checks beyond the chapters `honesty` or `system`."""
     needs: frozenset[str]

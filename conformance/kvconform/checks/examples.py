@@ -11,7 +11,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements, does_otherwise
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of, index
 from kvspec.reading.examples import Example
 from kvspec.trace import used_chapters
 
@@ -22,7 +22,7 @@ LOOKED_AT = {"mask", "sees", "output", "rotated"}
 def checks() -> Iterator[Check]:
     """One for each worked example of each chapter."""
     for chapter in CHAPTERS:
-        for worked in (e for c in index().values() if c.chapter == chapter for e in c.examples):
+        for worked in examples_of(chapter):
             needs, run = frozenset(used_chapters(worked.trace)), partial(judge, worked=worked)
             yield Check(f"{chapter}/example/{worked.id}", chapter, needs, run, worked.clause)
 
@@ -48,7 +48,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
         message = "; ".join([*wrong, *(d.message for d in seen.differences)][:3])
         under_test.broke(worked.clause, message, seen.verdict)
     elif _read_to_its_end(worked, seen, adapter):
-        under_test.tally.held(worked.clause, "example", under_test.check, seen.oracle)
+        under_test.tally.held(worked.clause, "example", under_test.check, seen)
 
 
 def _otherwise(worked: Example, seen: TrialResult, adapter: Description) -> bool:

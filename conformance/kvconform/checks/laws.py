@@ -14,7 +14,6 @@ from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
-from kvspec.reading.clauses import index
 
 SHARE = 2
 """Exploration draws this many traces for each pair that a law draws."""
@@ -26,8 +25,8 @@ MORE = 100
 def checks() -> Iterator[Check]:
     """One for each law and each kind of cache that it is drawn on."""
     for chapter in CHAPTERS:
-        for law in (x for x in LAWS if index()[x.clause].chapter == chapter):
-            yield Check(law.check(chapter), chapter, frozenset(law.needs), partial(judge, law=law), law.clause)
+        for law in (x for x in LAWS if x.chapter == chapter):
+            yield Check(law.check, chapter, frozenset(law.needs), partial(judge, law=law), law.clause)
 
 
 def judge(under_test: AdapterUnderTest, law: Law) -> None:
@@ -83,7 +82,7 @@ def _judge(under_test: AdapterUnderTest, law: Law, sides: Sides) -> bool | None:
     if not wrong and not (left.shows(law.clause) and right.shows(law.clause)):
         return None  # bounds are so wide that both sides agree whatever they are
     if not wrong:
-        under_test.tally.held(law.clause, "law", under_test.check, left.oracle)
+        under_test.tally.held(law.clause, "law", under_test.check, left)
         return True
     if any(under_test.explains(side) for side in (left, right)):
         return None  # a side ends early in a deviation that is known

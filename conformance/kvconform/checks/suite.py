@@ -59,12 +59,12 @@ def shut_out(settings: Settings, adapter: Description) -> dict[str, str]:
 
 def _asked(settings: Settings, adapter: Description) -> Iterator[Check]:
     asked = settings.selected()
-    chapters = {honesty.CHAPTER, *(clause.chapter for clause in asked.values())}
+    chapters = {honesty.CHAPTER, *settings.shown_by(asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)
     if not settings.quick and set(asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
     whole = not settings.quick and not settings.clauses
     for check in suite().values():
-        wanted = check.clause in asked if check.clause else check.chapter in chapters
+        wanted = check.chapter in chapters and (not check.clause or check.clause in asked)
         if wanted and (not settings.again or check.id in settings.again) and (whole or not check.takes_long):
             yield check

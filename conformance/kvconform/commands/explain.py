@@ -1,4 +1,4 @@
-"""`kvconform explain RING-4`: prints a clause, its reason, and its worked examples, run on the reference."""
+"""`kvconform explain CACHE-1`: prints a clause, its reason, and its worked examples, run on the reference."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kvconform.judge import trial
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner.settings import require_known
 from kvreports.drawing.text import draw as drawn
+from kvspec.moved_clauses import moved, now
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import LETTERS
@@ -29,6 +30,9 @@ def main(options: Namespace) -> int:
         for clause in (c for c in index().values() if c.chapter == LETTERS[name]):
             print(_wrapped(f"{clause.id} ({clause.level}) {clause.text}", "    "))
         return 0
+    if name in moved():
+        print(_wrapped(f"{name} is {now(name)} now: a general clause says it for every kind.") + "\n")
+    name = now(name)
     require_known("clause" if "-" in name else "chapter", name, tuple(index() if "-" in name else LETTERS))
     _explain(index()[name])
     return 0

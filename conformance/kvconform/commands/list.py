@@ -10,7 +10,7 @@ from collections import Counter
 from tabulate import tabulate
 
 from kvadapters import find
-from kvspec.contract import CHAPTERS
+from kvspec.chapters import TEXTS
 from kvspec.reading.clauses import index, title
 from kvspec.registry import LETTERS
 
@@ -26,7 +26,7 @@ def chapters() -> Rows:
     """List the chapters: the letters of their clauses, how many there are, and what they are about."""
     counts = Counter(c.chapter for c in index().values())
     letters = {chapter: prefix for prefix, chapter in LETTERS.items()}
-    return [{"chapter": p, "letters": letters[p], "clauses": str(counts[p]), "about": title(p)} for p in CHAPTERS]
+    return [{"chapter": p, "letters": letters[p], "clauses": str(counts[p]), "about": title(p)} for p in TEXTS]
 
 
 def clauses() -> Rows:

@@ -154,7 +154,7 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     sampled = run.settings.cover_traces and not run.settings.again
     ended = run.partial_reason or (run.settings.quick and run.broken)
     missing = run.not_exercised() if sampled and not ended else []
-    chapters = {run.selected[clause].chapter for clause in missing} & run.chapters_with_rows()
+    chapters = run.settings.shown_by(run.selected[clause] for clause in missing) & run.chapters_with_rows()
     more = [check for check in checks if check.chapter in chapters and "/example/" not in check.id]
     if more:
         _judge(

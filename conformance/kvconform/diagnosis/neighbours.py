@@ -76,7 +76,11 @@ def probes(clauses: Iterable[str], adapter: Description) -> list[Trace]:
     """
     broken = [index()[c] for c in clauses if c in index()]
     examples = [e.trace for c in broken for e in c.examples]
-    covered = [i.trace for chapter in dict.fromkeys(c.chapter for c in broken) for i in covers(chapter)]
+    covered = [
+        i.trace
+        for chapter in dict.fromkeys(chapter for c in broken for chapter in c.chapters)
+        for i in covers(chapter)
+    ]
     return list(fitted((*spread(examples, EXAMPLES), *spread(covered, COVERED)), adapter))
 
 

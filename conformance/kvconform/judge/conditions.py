@@ -126,4 +126,4 @@ CONDITIONS: tuple[tuple[frozenset[str] | None, Callable[[Steps, Sequence[Differe
 
 def of_operation(clauses: Sequence[str], chapters: set[str]) -> tuple[str, ...]:
     """The clauses on what an operation does, where that went wrong: not those on what is seen in passing."""
-    return tuple(c for c in clauses if c in index() and index()[c].chapter in chapters)
+    return tuple(c for c in clauses if c in index() and index()[c].claimed(chapters))

@@ -76,7 +76,7 @@ def unsaid(owed: str, got: Step) -> list[Difference]:
 
 
 def outcome(step: Step) -> str:
-    """ok, refused RING-9, and so on."""
+    """ok, refused CACHE-7, and so on."""
     return f"{step.result} {step.clause}".strip()
 
 

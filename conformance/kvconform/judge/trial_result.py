@@ -113,7 +113,7 @@ class TrialResult:
 
     def _about(self, fields: set[str]) -> tuple[str, ...]:
         """The clause of this kind of cache on what it says of a rewind: a refused step cites only why."""
-        own = (c for c in index().values() if c.chapter == self.trace.kind and not c.law)
+        own = (c for c in index().values() if self.trace.kind in c.chapters and not c.law)
         return tuple(c.id for c in own if set(c.seen_in) == fields) if fields == {"can"} else ()
 
     @property

@@ -13,9 +13,7 @@ from kvspec.geometry import Config
 law = partial(register, compare=difference)
 
 
-@law("GROW-19", needs=("growing",))
-@law("RING-28", needs=("ring",))
-@law("SINK-31", needs=("sink",))
+@law("CACHE-10", kinds=("growing", "ring", "sink"))
 def split(draw: st.DrawFn, config: Config) -> Sides:
     """n rows in one append, or in several."""
     before, _ = start(draw)
@@ -23,9 +21,7 @@ def split(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace(config, *before, *once), trace(config, *before, *several))
 
 
-@law("GROW-20", needs=("growing",))
-@law("RING-29", needs=("ring",))
-@law("SINK-32", needs=("sink",))
+@law("CACHE-11", kinds=("growing", "ring", "sink"))
 def append_rewind(draw: st.DrawFn, config: Config) -> Sides:
     """Rows appended and rewound again, or never appended."""
     before, offset = start(draw, most=2)
@@ -34,8 +30,7 @@ def append_rewind(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace(config, *before, f"append {n}", f"rewind {offset}"), trace(config, *before))
 
 
-@law("GROW-21", needs=("growing",))
-@law("RING-30", needs=("ring",))
+@law("CACHE-12", kinds=("growing", "ring"))
 def rewinds(draw: st.DrawFn, config: Config) -> Sides:
     """Two rewinds, or the lower alone."""
     most = 12 if config.window is None else min(12, config.window)
@@ -55,9 +50,7 @@ def steps(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace(config, *before), trace(config.changed(step=other), *before))
 
 
-@law("GROW-23", needs=("growing",))
-@law("RING-32", needs=("ring",))
-@law("SINK-35", needs=("sink",))
+@law("CACHE-13", kinds=("growing", "ring", "sink"))
 def batch(draw: st.DrawFn, config: Config) -> Sides:
     """A batch, or one sequence alone."""
     before, _ = start(draw, most=5)
@@ -65,9 +58,7 @@ def batch(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(trace(several, *before), trace(config.changed(batch=1), *before))
 
 
-@law("GROW-24", needs=("growing",))
-@law("RING-33", needs=("ring",))
-@law("SINK-36", needs=("sink",))
+@law("CACHE-14", kinds=("growing", "ring", "sink"))
 def independence(draw: st.DrawFn, config: Config) -> Sides:
     """Another cache used in between, or not."""
     before, _ = start(draw)

@@ -17,6 +17,7 @@ from kvconform.judge import visible
 from kvconform.judge.trial_result import TrialResult
 from kvspec.geometry import Config
 from kvspec.notation import operation
+from kvspec.reading.clauses import index
 from kvspec.trace import Trace
 
 
@@ -54,9 +55,16 @@ class Law:
         """The kind of cache that sides are drawn on."""
         return self.needs[0]
 
-    def check(self, chapter: str) -> str:
-        """The id of the check that draws it; `chapter` is that of its clause."""
-        return f"{chapter}/law/{self.clause}/{self.kind}"
+    @property
+    def chapter(self) -> str:
+        """The chapter that draws it: that of its clause; of a general one, its kind."""
+        clause = index()[self.clause]
+        return self.kind if clause.general else clause.chapter
+
+    @property
+    def check(self) -> str:
+        """The id of the check that draws it."""
+        return f"{self.chapter}/law/{self.clause}/{self.kind}"
 
     def strategy(self) -> st.SearchStrategy[Sides]:
         """Sides on any configuration."""
@@ -75,7 +83,7 @@ LAWS: list[Law] = []
 def register(
     clause: str,
     *,
-    needs: tuple[str, ...],
+    needs: tuple[str, ...] = (),
     kinds: tuple[str, ...] = (),
     configs: Callable[[], st.SearchStrategy[Config]] | None = None,
     compare: Compare,

@@ -103,7 +103,7 @@ def each_alone(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(_trace(config, *ops), _trace(config.changed(of=view, layers=1), *ops))
 
 
-@law("LAYER-26")
+@law("CACHE-10")
 def split(draw: st.DrawFn, config: Config) -> Sides:
     """The same rows in one append, or in several."""
     before = _going_back(draw, config, _appends(draw), most=1)
@@ -113,7 +113,7 @@ def split(draw: st.DrawFn, config: Config) -> Sides:
     )
 
 
-@law("LAYER-27")
+@law("CACHE-11")
 def undone(draw: st.DrawFn, config: Config) -> Sides:
     """An append that is taken back where that is possible, or none."""
     before = _appends(draw)
@@ -123,7 +123,7 @@ def undone(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(_trace(config, *before, *(more if back else []), *back), _trace(config, *before))
 
 
-@law("LAYER-28")
+@law("CACHE-12")
 def twice(draw: st.DrawFn, config: Config) -> Sides:
     """Two rewinds, or the second alone."""
     before = _appends(draw)
@@ -134,7 +134,7 @@ def twice(draw: st.DrawFn, config: Config) -> Sides:
     return Sides(_trace(config, *before, f"rewind {first}", f"rewind {second}"), _trace(config, *right))
 
 
-@law("LAYER-29")
+@law("CACHE-14")
 def apart(draw: st.DrawFn, config: Config) -> Sides:
     """With operations on another cache in between, or without."""
     before = _going_back(draw, config, _appends(draw), most=1)

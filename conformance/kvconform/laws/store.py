@@ -90,7 +90,7 @@ def _parts(draw: st.DrawFn, room: int) -> list[int]:
     return parts
 
 
-@law("STORE-29")
+@law("CACHE-10")
 def split(draw: st.DrawFn, config: Config) -> Sides:
     """n rows in one append, or in several."""
     before, lengths = _start(draw, config)

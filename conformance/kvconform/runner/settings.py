@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvconform.generate.amounts import SEED, TRACES
@@ -60,7 +60,12 @@ class Settings:
         for name in self.clauses:
             require_known("clause", name, tuple(known))
         chapters = self.chapters or CHAPTERS
-        return {i: c for i, c in known.items() if c.chapter in chapters and (not self.clauses or i in self.clauses)}
+        wanted = self.clauses or known
+        return {i: c.on(chapters) for i, c in known.items() if c.claimed(chapters) and i in wanted}
+
+    def shown_by(self, selected: Iterable[Clause]) -> set[str]:
+        """The chapters whose traces show these clauses, as far as they are selected."""
+        return {chapter for clause in selected for chapter in clause.chapters} & {*(self.chapters or CHAPTERS)}
 
     def to_json(self) -> dict[str, object]:
         """The selection, for the record."""

@@ -145,7 +145,7 @@ class RingOfPages(MaskedRing):
     def rewind(self, to: int) -> None:
         """Make `to` the offset; pages behind it are free."""
         if not 0 <= to <= self.offset:
-            raise common.rewind_range("RING-9", to, self.offset)
+            raise common.rewind_range("CACHE-7", to, self.offset)
         if not self.can_rewind(to):
             raise common.rewind_window("RING-10", to, self.offset, self.window)
         self._cut(to)

@@ -22,14 +22,14 @@ class MaskedRing(Growing):
 
     def __init__(self, config: Config) -> None:
         if not common.valid(config) or config.window is None:
-            raise Refused("RING-14", "no such ring")
+            raise Refused("CACHE-3", "no such ring")
         self.window = config.window
         super().__init__(config)
 
     def demand_rows(self, new: Pair) -> None:
         """Refuse under the ring's own clause."""
         if not common.fits(self.config, new):
-            raise Refused("RING-13", "rows of another geometry")
+            raise Refused("CACHE-2", "rows of another geometry")
 
     def mask(self, logical: Logical) -> Array | None:
         """The window is part of every mask."""
@@ -58,7 +58,7 @@ class WholeRing(MaskedRing):
     def rewind(self, to: int) -> None:
         """To anywhere."""
         if not 0 <= to <= self.offset:
-            raise Refused("RING-9", "beyond the ends")
+            raise Refused("CACHE-7", "beyond the ends")
         super().rewind(to)
 
     def lengths(self) -> Lengths:

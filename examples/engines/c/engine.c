@@ -260,7 +260,7 @@ static Answer do_open(const char *question, Cache **place) {
     bool sizes = made.batch > 0 && made.kv_heads > 0 && made.dim[KEYS] > 0 && made.dim[VALUES] > 0 && made.step > 0;
     if (!made.ring && !is(get(question, "kind"), "growing")) return (Answer){"unsupported", NULL, *place, -1};
     if (!sizes || made.dtype < 0 || (window ? made.window < 1 : made.ring))
-        return (Answer){"refused", made.ring ? "RING-14" : "GROW-11", *place, -1};
+        return (Answer){"refused", made.ring ? "CACHE-3" : "CACHE-3", *place, -1};
     if (*place) cache_free(*place);
     else *place = malloc(sizeof **place);
     **place = (Cache){.config = made};
@@ -285,7 +285,7 @@ static Answer do_begin(const char *question) {
 static Answer do_append(Cache *c, const Tensor tensors[2]) {
     long n = tensors[KEYS].shape[2];
     for (int part = KEYS; part <= VALUES; part++)
-        if (n && !fits(&c->config, part, &tensors[part], n)) return refused(c, "GROW-10", "RING-13");
+        if (n && !fits(&c->config, part, &tensors[part], n)) return refused(c, "CACHE-2");
     cache_append(c, n, (char *[]){tensors[KEYS].bytes, tensors[VALUES].bytes});
     Answer a = {"ok", NULL, c, -1};
     if (shows_history) a.shown[a.count++] = (Shown){"history", false, 0, held(c)};
@@ -301,7 +301,7 @@ static Answer do_view(const Cache *c) {
 static Answer do_rewind(Cache *c, long to, bool rewinds) {
     bool can = cache_can_rewind(c, to), range = 0 <= to && to <= c->offset;
     Answer a = {"ok", NULL, c, can};
-    if (rewinds && !can) a = refused(c, "GROW-7", range ? "RING-10" : "RING-9");
+    if (rewinds && !can) a = refused(c, "CACHE-7", range ? "RING-10" : "CACHE-7");
     else if (rewinds) cache_rewind(c, to);
     a.can = can;
     return a;

@@ -68,7 +68,7 @@ class Growing {
   }
 
   rewind(to) {
-    if (!this.canRewind(to)) throw new Refused("GROW-7");
+    if (!this.canRewind(to)) throw new Refused("CACHE-7");
     this.offset = to;
     this.queries = null;
   }
@@ -132,7 +132,7 @@ class Ring extends Growing {
   }
 
   rewind(to) {
-    if (to < 0 || to > this.offset) throw new Refused("RING-9");
+    if (to < 0 || to > this.offset) throw new Refused("CACHE-7");
     if (!this.canRewind(to)) throw new Refused("RING-10");
     if (to < this.offset) this.index = to + slip("rewind");
     this.offset = to;
@@ -276,7 +276,7 @@ function open(name, kind, config) {
   const sizes = [config.batch, config.kv_heads, config.k_dim, config.v_dim, config.step, config.window ?? 1];
   const valid = sizes.every((n) => n >= 1) && config.dtype in BYTES && config.dtype !== "bool";
   if (kind !== "growing" && kind !== "ring") return "unsupported";
-  if (!valid || (kind === "ring" && !config.window)) throw new Refused(kind === "ring" ? "RING-14" : "GROW-11");
+  if (!valid || (kind === "ring" && !config.window)) throw new Refused(kind === "ring" ? "CACHE-3" : "CACHE-3");
   caches[name] = { cache: kind === "ring" ? new Ring(config.window) : new Growing(), config };
   return "ok";
 }
@@ -286,7 +286,7 @@ function append({ cache, config }, { keys, values }, tensors) {
   const shape = (dim) => `${[config.batch, config.kv_heads, n, dim]}`;
   const fits = (t, dim) => t.dtype === config.dtype && `${t.shape}` === shape(dim);
   if (n && !(fits(keys, config.k_dim) && fits(values, config.v_dim)))
-    throw new Refused(cache instanceof Ring ? "RING-13" : "GROW-10");
+    throw new Refused(cache instanceof Ring ? "CACHE-2" : "CACHE-2");
   cache.append(n ? rowsOf({ keys, values }) : []);
   if (observe.includes("history")) tensors.push(...pair("history", cache.history(), config));
   if (observe.includes("mask")) tensors.push(maskTensor(cache.mask(["causal"], config.batch)));

@@ -12,14 +12,8 @@ from kvspec.refusals import common
 
 CLAUSES = {
     "GROW-1 GROW-2": "BOUNDED-1 BOUNDED-15",
-    "GROW-3": "BOUNDED-4",
     "GROW-4": "BOUNDED-10",
-    "GROW-5 GROW-6": "BOUNDED-6",
-    "GROW-7": "BOUNDED-7",
-    "GROW-8": "BOUNDED-8",
-    "GROW-9": "BOUNDED-9",
-    "GROW-10": "BOUNDED-11",
-    "GROW-11": "BOUNDED-12",
+    "GROW-5 CACHE-8": "BOUNDED-6",
 }
 """The clauses of a growing cache, each with the clause that says the same about a bounded one."""
 
@@ -29,7 +23,7 @@ class BoundedModel(CacheModel):
 
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         if config.max_len is None:
-            raise common.config("BOUNDED-12", kind, config)
+            raise common.config("CACHE-3", kind, config)
         super().__init__(kind, config, claim, known)
         self.max_len, self.appended = config.max_len, 0
 

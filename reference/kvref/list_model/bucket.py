@@ -60,7 +60,7 @@ class BucketModel:
         """The serials of what is handed over, layer upon layer. Refuses what does not fit."""
         front = len(self.layers), self.config.batch, self.config.kv_heads, keys.n
         if keys.n and not fit(keys, values, self.config, *front):
-            raise Refused("BUCKET-3", "rows of another geometry")
+            raise Refused("CACHE-2", "rows of another geometry")
         cite(*([] if keys.n else ["BUCKET-26"]))
         return keys.serials if keys.n else [[] for _ in self.layers]
 
@@ -174,7 +174,7 @@ class BucketModel:
     def cut(self, to: int) -> None:
         """The first rows only, here and on the host."""
         if to not in range(self.past() + 1):
-            raise bucket.cut("BUCKET-20", to, self.past())
+            raise bucket.cut("CACHE-7", to, self.past())
         cite("BUCKET-19")
         self.layers, self.on_host = ([rows[:to] for rows in layers] for layers in (self.layers, self.on_host))
 

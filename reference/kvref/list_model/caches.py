@@ -37,7 +37,7 @@ class CacheModel:
         self.kind, self.config, self.claim, self.known = kind, config, claim, known
         self.ring = kind == "ring"
         if not common.valid(config) or self.ring != (config.window is not None):
-            raise common.config(self._id("GROW-11", "RING-14"), kind, config)
+            raise common.config("CACHE-3", kind, config)
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
@@ -88,7 +88,7 @@ class CacheModel:
         """Refuse rows of another geometry."""
         config = self._shape(keys, values)
         if not fit(keys, values, config, config.batch, config.kv_heads, keys.n) or not common.valid(config):
-            raise Refused(self._id("GROW-10", "RING-13"), "rows of another geometry")
+            raise Refused("CACHE-2", "rows of another geometry")
 
     def _shape(self, keys: Rows, values: Rows) -> Config:
         """The geometry of rows; that of these rows, where they are the first and fix it."""
@@ -107,7 +107,7 @@ class CacheModel:
         """Take tokens in."""
         self.queries = len(serials)
         if not serials:
-            cite(self._id("GROW-3", "RING-4"))
+            cite("CACHE-1")
             return
         cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-17").split())
         if self.ring and len(serials) > 1:
@@ -215,7 +215,7 @@ class CacheModel:
         if self.in_round:
             cite("DRAFT-13")
             return False
-        cite(self._id("GROW-8", "RING-11"))
+        cite("CACHE-9")
         return 0 <= self._clamped(to) <= self.offset and self._reaches(self._clamped(to), self.offset)
 
     def _clamped(self, to: int) -> int:
@@ -243,10 +243,10 @@ class CacheModel:
         self._demand_free("rewind")
         to = self._clamped(to)
         if not 0 <= to <= self.offset:
-            raise common.rewind_range(self._id("GROW-7", "RING-9"), to, self.offset)
+            raise common.rewind_range("CACHE-7", to, self.offset)
         if not self._reaches(to, self.offset):
             raise common.rewind_window("RING-10", to, self.offset, self.config.window or 0)
-        cite(*self._id("GROW-5 GROW-6", "RING-6" if to == self.offset else "RING-7 RING-8").split())
+        cite(*self._id("GROW-5 CACHE-8", "RING-6" if to == self.offset else "RING-7 CACHE-8").split())
         self.width = self.width if to == self.offset else to
         self.held = None if self.held is None else self.held[: len(self.held) - (self.offset - to)]
         self.tokens = self.tokens[:to]
@@ -255,7 +255,7 @@ class CacheModel:
     def free(self) -> None:
         """Forget everything."""
         self._demand_free("free")
-        cite(self._id("GROW-9", "RING-12"))
+        cite("CACHE-6")
         self.tokens, self.queries, self.width = [], None, 0
         self.held, self.highest, self.before = [], 0, 0
         if self.claim.dialect("shape") == "first append":

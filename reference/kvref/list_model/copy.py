@@ -30,7 +30,7 @@ class BufferModel:
     def __init__(self, config: Config) -> None:
         known = config.layout in WORDS["layout"]
         if not (common.valid(config) and config.batch == 1 and config.capacity and known):
-            raise common.config("COPY-16", self.kind, config)
+            raise common.config("CACHE-3", self.kind, config)
         cite("COPY-1")
         self.config = config
         self.capacity = config.capacity

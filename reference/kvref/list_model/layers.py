@@ -126,7 +126,7 @@ class LayersModel:
     def append(self, keys: Rows, values: Rows) -> None:
         """Tokens; then each layer keeps what it needs, and what else it is declared to keep."""
         if not keys.n:
-            cite("LAYER-13")
+            cite("CACHE-1")
             self.queries = 0
             return
         self.demand_rows(keys, values)
@@ -141,7 +141,7 @@ class LayersModel:
         config = self._shape(keys, values)
         if not fit(keys, values, config, len(self.own), config.kv_heads, keys.n) or not common.valid(config):
             self.refused = "LAYER-12"
-            raise Refused("LAYER-11", "rows of another geometry, or of other layers")
+            raise Refused("CACHE-2", "rows of another geometry, or of other layers")
 
     def _shape(self, keys: Rows, values: Rows) -> Config:
         """The geometry of rows; that of these rows, where they are the first and fix it."""
@@ -183,7 +183,7 @@ class LayersModel:
 
     def can_rewind(self, to: int) -> bool | None:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
-        cite("LAYER-20")
+        cite("CACHE-9")
         to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset or self._goes(to, self.offset, self.has):
             return 0 <= to <= self.offset
@@ -216,7 +216,7 @@ class LayersModel:
         """Fewer tokens, in all layers. Raises Unsaid where an engine chose, and nobody saw what."""
         to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset:
-            raise common.rewind_range("LAYER-14", to, self.offset)
+            raise common.rewind_range("CACHE-7", to, self.offset)
         if not self._goes(to, self.offset, self.has):
             self._follow("LAYER-15", "LAYER-16")
         cite("LAYER-17", *self._reached(to))
@@ -232,7 +232,7 @@ class LayersModel:
     def _reached(self, to: int) -> Iterator[str]:
         """The clauses that a rewind to less exercises."""
         if to < self.offset:
-            yield "LAYER-19"
+            yield "CACHE-8"
             if any(isinstance(view, Chunk) and to % view.size == 0 for view in self.views):
                 yield "LAYER-18"
 
@@ -264,7 +264,7 @@ class LayersModel:
 
     def free(self) -> None:
         """Forget everything, in all layers."""
-        cite("LAYER-21")
+        cite("CACHE-6")
         self._clear()
         if self.claim.dialect("shape") == "first append":
             self.config, self.shaped = self.opened, False

@@ -42,7 +42,7 @@ class PoolModel:
     def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         sizes = config.page_size, config.pages, config.batch, config.debug or 1
         if None in sizes or not common.valid(config) or sizes[2:] != (1, 1):
-            raise refusals_page.config("PAGE-1", config)
+            raise refusals_page.config("CACHE-3", config)
         cite("PAGE-2")
         self.known = known
         self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
@@ -137,7 +137,7 @@ class PoolModel:
     def append(self, keys: Rows, values: Rows, sequence: int = 0) -> None:
         """Rows behind those there are."""
         if not keys.n:
-            cite("PAGE-7")
+            cite("CACHE-1")
             return
         self._demand(keys, values, sequence)
         self._write(keys.serials[0], sequence)
@@ -146,7 +146,7 @@ class PoolModel:
         """Refuse rows that do not fit, or for which there are no pages."""
         one, n = self.one(sequence), keys.n
         if not fit(keys, values, self.config, 1, self.config.kv_heads, n):
-            raise Refused("PAGE-8", "rows of another geometry")
+            raise Refused("CACHE-2", "rows of another geometry")
         _, new, shared = self._room(one, n)
         free = self.free_pages()
         if new > free and self._shares_enough(new):
@@ -179,7 +179,7 @@ class PoolModel:
     ) -> Output | None:
         """Append to a sequence, then what each query sees of it."""
         if attention.nothing(queries, keys):
-            cite("PAGE-7")
+            cite("CACHE-1")
             return attention.no_output(self.known, queries, self.config)
         one, asked = self._demand(keys, values, of or 0), Asked(queries, how, out)
         asked.demand(self.config, 1, keys.n, len(one.rows) + keys.n)
@@ -194,7 +194,7 @@ class PoolModel:
         """The first rows, and the pages in which they lie."""
         one = self.one(sequence)
         if to not in range(len(one.rows) + 1):
-            raise refusals_page.truncate("PAGE-24", to, sequence, len(one.rows))
+            raise refusals_page.truncate("CACHE-7", to, sequence, len(one.rows))
         cite(
             "PAGE-22",
             "PAGE-18",

@@ -28,7 +28,7 @@ class RaggedModel:
 
     def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         if config.padding is None or not common.valid(config):
-            raise common.config("RAGGED-1", self.kind, config)
+            raise common.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
         self.config = config
         self._become([[] for _ in range(config.batch)])
@@ -47,7 +47,7 @@ class RaggedModel:
         """Each sequence's own rows behind those it has."""
         columns = keys.shape[2]
         if not fit(keys, values, self.config, len(self.all), self.config.kv_heads, columns):
-            raise Refused("RAGGED-10", "rows of another geometry")
+            raise Refused("CACHE-2", "rows of another geometry")
         if len(lengths) != len(self.all) or not set(lengths) <= set(range(columns + 1)):
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.all), columns)
         cite("RAGGED-3", "RAGGED-4", "RAGGED-5", *([] if any(lengths) else ["RAGGED-11"]))

@@ -20,15 +20,9 @@ from kvspec.refusals import common
 
 CLAUSES = {
     "RING-1 RING-2 RING-17": "SINK-5",
-    "RING-4": "SINK-6",
     "RING-5": "SINK-7",
     "RING-6": "SINK-8",
-    "RING-7 RING-8": "SINK-9 SINK-10",
-    "RING-9": "SINK-11",
-    "RING-11": "SINK-13",
-    "RING-12": "SINK-14",
-    "RING-13": "SINK-15",
-    "RING-14": "SINK-16",
+    "RING-7 CACHE-8": "SINK-9 SINK-10",
 }
 """The clauses of a ring, each with the clause that says the same about a window beside sinks."""
 
@@ -39,7 +33,7 @@ class SinkModel(CacheModel):
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         window, sinks = config.window or 0, config.sinks or 0
         if not common.valid(config) or not window or not sinks or {config.beside, config.shifted} - {None, 1}:
-            raise common.config("SINK-16", kind, config)
+            raise common.config("CACHE-3", kind, config)
         self.sinks, self.recent = sinks, window if config.beside else window - sinks
         if self.recent <= 0:
             raise Refused("SINK-17", "no room beside the sinks")

@@ -37,7 +37,7 @@ class StoreModel(AttendingModel):
 
     def _refuse(self, config: Config) -> None:
         if not common.valid(config) or config.batch > 1 or config.layers is None or config.max_len is None:
-            raise common.config("STORE-1", self.kind, config)
+            raise common.config("CACHE-3", self.kind, config)
 
     def _open(self, config: Config, rule: str) -> None:
         self.config, self.began = config, object()
@@ -85,7 +85,7 @@ class StoreModel(AttendingModel):
     def append(self, keys: Rows, values: Rows, layer: int | None = None) -> None:
         """A new row for each of the layers meant, layer upon layer."""
         if not keys.n:
-            cite("STORE-7")
+            cite("CACHE-1")
             return
         self.demand_rows(keys, values, layer, "append")
         self.write(keys.serials, layer)
@@ -94,7 +94,7 @@ class StoreModel(AttendingModel):
         """The layers meant; refuse rows that do not fit them, or have no room."""
         meant = self.meant(layer)
         if not fit(keys, values, self.config, len(meant), self.config.kv_heads, keys.n):
-            raise common.geometry("STORE-10", what)
+            raise common.geometry("CACHE-2", what)
         for i, each in enumerate(meant):
             if each.length + keys.n > self.room:
                 raise common.overflow("STORE-8", layer or i, each.length, keys.n, self.room)

@@ -17,7 +17,7 @@ CHAR, PAD, HIGH = 6.6, 6, 20
 def badge(engine: Engine) -> Html:
     """The badge of a record."""
     claimed, held, _, broken = engine.numbers
-    kinds = {engine.kind(c) for c in engine.claims}
+    kinds = {engine.kind(c) for c in engine.chapters}
     kind = next((k for k in ("bad", "known", "good") if k in kinds and held + broken), "none")
     message = f"{held} of {claimed} clauses" if claimed else "nothing claimed"
     return drawn(LABEL, message, COLOURS[kind], f"{engine.name} {engine.version}")

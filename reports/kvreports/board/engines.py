@@ -15,7 +15,7 @@ from kvreports.board.versions import Compared
 from kvreports.clauses import rank
 from kvreports.run.overview import adapter_name, engine_version
 from kvreports.run.standing import KINDS, counts
-from kvspec.contract import CHAPTERS
+from kvspec.chapters import CHAPTERS, GENERAL, TEXTS
 from kvspec.records.run import HELD, Failure, Record
 
 ORDINARY = {"level", "with", "without", "grows"}
@@ -144,10 +144,15 @@ class Engine:
         """How many clauses hold in what the adapter answered in the engine's place."""
         return counts(self.record).get("BY_ADAPTER", 0)
 
+    @property
+    def chapters(self) -> list[str]:
+        """The chapters that it claims; the general one goes with any kind."""
+        return [GENERAL, *self.claims]
+
     def chapter(self, name: str) -> str:
         """How many claimed clauses of a chapter hold: `13 of 14`; empty if the chapter is not claimed."""
         verdicts = [c.verdict for c in self.record.clauses if c.chapter == name and c.verdict != "NOT_CLAIMED"]
-        if name not in self.claims or not verdicts:
+        if name not in self.chapters or not verdicts:
             return ""
         return f"{sum(v in HELD for v in verdicts)} of {len(verdicts)}"
 
@@ -235,7 +240,7 @@ class Board:
     @property
     def chapters(self) -> list[str]:
         """The chapters that some engine claims."""
-        return [c for c in CHAPTERS if any(c in e.claims for e in self.engines)]
+        return [c for c in TEXTS if any(c in e.chapters for e in self.engines)]
 
     @property
     def headline(self) -> str:

@@ -25,6 +25,7 @@ def judged(row: Row, columns: Sequence[Column]) -> list[tuple[str, str]]:
 def _words(cell: ClauseRecord) -> str:
     level = f", judged at {cell.judged_at}" if cell.judged_at else ""
     oracle = f" by the {cell.oracle}" if cell.judged_at and cell.oracle else ""
+    oracle += f", on {', '.join(cell.kinds)}" if cell.kinds else ""
     reason = f" {shortened(cell.reason, 400)}" if cell.reason else ""
     seen = exercised(cell.exercised)
     steps = f" Steps that exercised it: {seen}." if seen else " No step exercised it."

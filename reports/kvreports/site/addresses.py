@@ -6,7 +6,8 @@ import posixpath
 import re
 from collections.abc import Container
 
-from kvspec.contract import CHAPTERS
+from kvspec import chapters
+from kvspec.moved_clauses import now
 
 TEXTS = {
     "spec/README.md": ("guide", "Reading guide"),
@@ -27,7 +28,7 @@ TEXTS = {
 }
 """The Markdown pages of the repository that are pages of the site: the address and the title of each."""
 
-CHAPTER_FILES = {f"spec/kvspec/chapters/{c}.md": c for c in CHAPTERS}
+CHAPTER_FILES = {f"spec/kvspec/chapters/{c}.md": c for c in chapters.TEXTS}
 PICTURE = "reports/published/demo.svg"
 """What the first page shows: a failure, drawn."""
 PREVIEW = "reports/published/pictures/preview.png"
@@ -54,6 +55,7 @@ def resolved(link: str, source: str, here: str, pages: Container[str]) -> str | 
     path, _, anchor = link.partition("#")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
     if target in CHAPTER_FILES:
+        anchor = now(anchor)
         return to(anchor if anchor in pages else CHAPTER_FILES[target], here, "" if anchor in pages else anchor)
     name = {BOARD: "board", OVER_TIME: "versions"}.get(target) or TEXTS.get(target, ("",))[0]
     return to(name, here, anchor) if name and name in pages else None

@@ -20,7 +20,8 @@ from kvreports.site.chapter import Prose, Written, parts
 from kvreports.site.content import Content, Drawn
 from kvreports.site.pages import SCRIPTS, STYLES, Site
 from kvreports.site.words import GLOSSARY, Word, words
-from kvspec.contract import CHAPTERS
+from kvspec.chapters import TEXTS
+from kvspec.moved_clauses import moved
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import Clause, chapter_text
 from kvspec.records.run import HELD
@@ -57,6 +58,8 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
     yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)
+    for old, clause in moved().items():
+        yield addresses.file(old), site.render("moved.html.j2", old, f"{old} is {clause} now", clause=clause)
 
 
 def _first(content: Content) -> tuple[Html, str] | None:
@@ -100,13 +103,13 @@ def _chapters(content: Content) -> list[tuple[str, str, list[Clause]]]:
             chapter_text(c).splitlines()[0].removeprefix("# "),
             [k for k in content.clauses.values() if k.chapter == c],
         )
-        for c in CHAPTERS
+        for c in TEXTS
     ]
 
 
 def _chapter_pages(site: Site) -> Iterator[tuple[str, str]]:
     """The page of each chapter, and those of its clauses."""
-    for chapter in CHAPTERS:
+    for chapter in TEXTS:
         source, pieces = f"spec/kvspec/chapters/{chapter}.md", parts(chapter_text(chapter))
         shown = [(isinstance(p, Written), p) for p in pieces]
         yield addresses.file(chapter), site.render("chapter.html.j2", chapter, source=source, pieces=shown)
@@ -156,7 +159,7 @@ def _search(site: Site, index: list[Word]) -> str:
     rows = [[c.id, addresses.file(c.id), _plain(f"{c.text} {c.reason}")] for c in content.clauses.values()]
     rows += [[f"word: {w.name}", f"words/index.html#{w.anchor}", _plain(w.meaning)] for w in index]
     texts = [(*addresses.TEXTS[path], text) for path, text in content.texts.items()]
-    texts += [(c, chapter_text(c).splitlines()[0].removeprefix("# "), _prose(c)) for c in CHAPTERS]
+    texts += [(c, chapter_text(c).splitlines()[0].removeprefix("# "), _prose(c)) for c in TEXTS]
     rows += [[title, addresses.file(name), _plain(text)[:20_000]] for name, title, text in texts]
     return f"var KVCONFORM_PAGES = {json.dumps(rows, ensure_ascii=False)};\n{page.source('site/search.js')}"
 

@@ -14,7 +14,8 @@ from kvreports.run import standing
 from kvreports.safe_text import Html, shortened
 from kvreports.site import addresses, markdown, navigation
 from kvreports.site.content import Content
-from kvspec.contract import CHAPTERS
+from kvspec.chapters import TEXTS
+from kvspec.moved_clauses import now
 from kvspec.registry import LETTERS
 
 STYLES = (*html.STYLES, "site/site.css")
@@ -42,9 +43,16 @@ class Site:
         made = {"": "kvconform", "chapters": "Chapters", "board": "The board", "words": "Index of words"}
         made |= {"versions": "Releases side by side"} if self.content.board.compared else {}
         rest = {"search": "Search", "player": "Trace player"}
-        letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in CHAPTERS}
+        letters = {chapter: f"{LETTER[chapter]}: {chapter}" for chapter in TEXTS}
         records = {f"board-{at}": "" for at in self.content.board.anchors}
-        return {**made, **rest, **texts, **letters, **records, **{id_: id_ for id_ in self.content.clauses}}
+        return {
+            **made,
+            **rest,
+            **texts,
+            **letters,
+            **records,
+            **{id_: id_ for id_ in self.content.clauses},
+        }
 
     def render(self, template: str, name: str, title: str = "", **values: Any) -> str:
         """One page."""
@@ -57,13 +65,13 @@ class Site:
             contents=navigation.contents,
             contents_shown=name not in WITHOUT_CONTENTS,
             description=navigation.description,
-            chapters=CHAPTERS,
+            chapters=TEXTS,
             chapter=self.content.clauses[name].chapter if name in self.content.clauses else name,
             address=self.content.address,
             pages=self.pages,
             content=self.content,
             to=lambda target, anchor="": addresses.to(target, name, anchor),
-            to_clause=lambda id_: addresses.to(id_, name) if id_ in self.content.clauses else "",
+            to_clause=lambda id_: addresses.to(now(id_), name) if now(id_) in self.content.clauses else "",
             to_record=lambda at, chapter="": addresses.to(f"board-{at}", name, chapter),
             asset=lambda path: "../" * bool(name) + path,
             text=lambda markdown, source="spec/README.md": self.text(markdown, source, name),
@@ -104,7 +112,7 @@ class Site:
             return addresses.resolved(link, source, here, self.pages)
 
         def clause(id_: str) -> str | None:
-            return addresses.to(id_, here) if id_ in self.content.clauses and id_ != here else None
+            return addresses.to(now(id_), here) if now(id_) in self.content.clauses and now(id_) != here else None
 
         return resolve, clause
 

@@ -30,7 +30,7 @@
   function folded(r, w) {
     return r.verdicts.join() === "NOT_CLAIMED" && location.hash !== "#" + r.row.id && Object.keys(w).every(function (name) { return !w[name]; });
   }
-  /* The filters are in the address, behind #?, so that a link carries them; #RING-4 leads to a clause. */
+  /* The filters are in the address, behind #?, so that a link carries them; #CACHE-1 leads to a clause. */
   function remember(w) {
     var set = Object.keys(w).filter(function (name) { return w[name]; });
     var said = set.map(function (name) { return name + "=" + encodeURIComponent(w[name]); }).join("&");

@@ -26,4 +26,11 @@ CHAPTERS = (
     "forms",
     "keyed",
 )
-"""All chapters, in the order of the spec."""
+"""The chapters that an adapter can claim, in the order of the spec."""
+
+GENERAL, LETTERS = "cache", "CACHE"
+"""The chapter that says what holds for every kind, and the letters that begin its clause ids. It has a text and no
+record. A claim of a kind claims it for that kind."""
+
+TEXTS = (GENERAL, *CHAPTERS)
+"""All chapters that have a text, in the order in which they are read."""

@@ -181,6 +181,8 @@ class Kind(Part, frozen=True):
     """The dialects of other chapters that its caches may declare too."""
     unchanged: Mapping[str, str] = {}
     """By operation, the clause that says that a refused one changes nothing, where that is one of its own."""
+    general: tuple[str, ...] = ()
+    """The clauses of the general chapter that bind it."""
     opens: str = ""
     """The clause that says which configs are refused; all others are opened."""
     ownership: str = ""

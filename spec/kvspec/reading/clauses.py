@@ -2,8 +2,8 @@
 
 A chapter is Markdown. A clause is a paragraph that begins
 
-<a id="RING-4"></a>
-**RING-4** (visible; seen in history). One normative sentence.
+<a id="CACHE-1"></a>
+**CACHE-1** (visible; seen in history). One normative sentence.
 
 Above it stands the anchor that links lead to. In the brackets are its level; the cache it speaks of if it is only
 one (`visible, growing`); `law` if it relates whole traces to each other; and the observables in which a breach
@@ -16,21 +16,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from itertools import pairwise
 
+from kvspec.chapters import GENERAL
 from kvspec.contract import LEVELS
 from kvspec.errors import BadInput
+from kvspec.moved_clauses import moved
 from kvspec.reading.examples import Example, parse
-from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES
+from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES, opened
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)
 """The observables in which a difference can show. `sees`: the rows that a query sees through a mask."""
 
 _CLAUSE = re.compile(
-    r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:, \w+)*); seen in (?P<seen>[\w, ]+)\)\. "
+    r"^\*\*(?P<id>[A-Z]+-[1-9]\d*)\*\* \((?P<level>\w+)(?P<marks>(?:,\s\w+)*);\sseen\sin\s(?P<seen>[\w,\s]+)\)\.\s"
     r"(?P<text>.+?)(?=\n\n|\Z)",
     re.M | re.S,
 )
@@ -62,6 +65,24 @@ class Clause:
     """The file and the line."""
     rest: str
     """What follows the sentence, with the worked examples."""
+
+    @property
+    def general(self) -> bool:
+        """Tell whether it says what holds for every kind."""
+        return self.chapter == GENERAL
+
+    @property
+    def chapters(self) -> tuple[str, ...]:
+        """Give the chapters whose traces show it: its own, or those of all the kinds it applies to."""
+        return self.applies if self.general else (self.chapter,)
+
+    def claimed(self, chapters: Collection[str]) -> bool:
+        """Tell whether a claim of these chapters claims it."""
+        return not set(self.chapters).isdisjoint(chapters)
+
+    def on(self, chapters: Collection[str]) -> Clause:
+        """Give it as it is judged where only these chapters are: a general clause speaks of their kinds alone."""
+        return replace(self, applies=tuple(k for k in self.applies if k in chapters)) if self.general else self
 
     @cached_property
     def examples(self) -> tuple[Example, ...]:
@@ -98,10 +119,18 @@ def index() -> dict[str, Clause]:
     return clauses
 
 
+def examples_of(chapter: str) -> Iterator[Example]:
+    """Give the worked examples of a chapter: of its clauses, and those of general clauses on its kind."""
+    for clause in index().values():
+        if chapter in clause.chapters:
+            yield from (e for e in clause.examples if not clause.general or e.trace.kind == chapter)
+
+
 @cache
 def withdrawn() -> dict[str, str]:
     """Give the ids of clauses that are no more, and what took the place of each."""
-    return {id_: why for chapter in LETTERS.values() for id_, why in _WITHDRAWN.findall(chapter_text(chapter))}
+    listed = {id_: why for chapter in LETTERS.values() for id_, why in _WITHDRAWN.findall(chapter_text(chapter))}
+    return listed | {old: f"{new} says it for every kind" for old, new in moved().items()}
 
 
 def digest() -> str:
@@ -139,10 +168,20 @@ def _clause(prefix: str, chapter: str, block: str, where: str) -> Clause:
         raise BadInput(f"{where}: {id_} must begin with {prefix}-, and have a level, then kinds of cache or law")
     if not set(seen) <= set(SEEN_IN):
         raise BadInput(f"{where}: {id_} is seen in {sorted(set(seen) - set(SEEN_IN))}; known: {', '.join(SEEN_IN)}")
-    default = RECORDS[chapter].speaks_of or ((chapter,) if chapter in KINDS else KINDS)
-    only = tuple(k for k in KINDS if k in marks) or default
+    only = _bound(id_) if chapter == GENERAL else _named(chapter, marks)
     text, rest = _plain(head["text"]), block[head.end() :]
     return Clause(id_, chapter, level, only, "law" in marks, seen, text, _reason(rest), where, rest)
+
+
+def _bound(general: str) -> tuple[str, ...]:
+    """The kinds whose records list a general clause."""
+    return tuple(kind for kind in KINDS if general in opened(kind).general)
+
+
+def _named(chapter: str, marks: Collection[str]) -> tuple[str, ...]:
+    """The kinds that the brackets of a clause name; else those that its chapter speaks of."""
+    default = RECORDS[chapter].speaks_of or ((chapter,) if chapter in KINDS else KINDS)
+    return tuple(kind for kind in KINDS if kind in marks) or default
 
 
 def _reason(rest: str) -> str:

@@ -64,7 +64,7 @@ class Observation(Part):
     """What could be seen after one step: compact, for drawing. Rows are named by letters; see `kvspec.rows`."""
 
     result: str
-    """ok, or refused RING-9, and so on."""
+    """ok, or refused CACHE-7, and so on."""
     offset: Number = UNSET
     buffered: Number = UNSET
     capacity: Number = UNSET
@@ -204,6 +204,8 @@ class ClauseRecord(Part):
     """The clause's text."""
     ended_early: dict[str, list[str]] = {}  # noqa: RUF012  (msgspec copies it)
     """Its own examples and laws that ended in a failure of other clauses, each with these."""
+    kinds: list[str] = []  # noqa: RUF012  (msgspec copies it)
+    """The kinds of cache on which a general clause was judged; empty for other clauses."""
 
 
 class Coverage(Part):

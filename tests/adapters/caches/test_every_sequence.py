@@ -88,7 +88,7 @@ def test_a_config_no_cache_may_have_is_refused(kind: str, fields: dict[str, obje
 
 def test_a_ring_without_a_window_is_refused_and_a_growing_cache_may_have_one() -> None:
     twins = Twins(adapter())
-    assert twins.open("ring", Config()).clause == "RING-14"
+    assert twins.open("ring", Config()).clause == "CACHE-3"
     assert twins.open("growing", Config(window=2)).result == "ok"
 
 

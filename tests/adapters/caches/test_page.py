@@ -19,7 +19,7 @@ from kvgpu.memory.page_pool import runs
 from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.contract import Attention, Pair, description
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from support import random_traces, slow
 from support.device.device_costs import cost, raises
@@ -240,6 +240,6 @@ def test_a_fault_of_the_kernels_is_found(fault: str) -> None:
     assert old in text
     ours = Caches("faulty", OpenCLRuntime(text=text.replace(old, new)), checks=True)
     about = description(ours.describe())
-    examples = [e.trace for c in index().values() if c.chapter == "page" for e in c.examples]
+    examples = [e.trace for e in examples_of("page")]
     observed = trial.observables(examples[0], about, "storage")
     assert any(trial.run(trace, Session(ours, observed), about, "storage").failed for trace in examples)

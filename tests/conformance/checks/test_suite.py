@@ -19,7 +19,7 @@ from kvconform.laws.registry import LAWS
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.errors import BadInput
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of, index
 from kvspec.registry import RECORDS
 from support.fakes import adapters as fake_adapters
 
@@ -51,10 +51,9 @@ def test_ids_are_unique_and_name_no_path() -> None:
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_source_gives_a_chapter_all_its_checks(chapter: str) -> None:
-    clauses = [c for c in index().values() if c.chapter == chapter]
-    assert of("example", chapter) == [e.id for c in clauses for e in c.examples]
+    assert of("example", chapter) == [e.id for e in examples_of(chapter)]
     assert len(of("cover", chapter)) == len(frozen_covers.load(chapter))
-    stated = [law for law in LAWS if index()[law.clause].chapter == chapter]
+    stated = [law for law in LAWS if law.chapter == chapter]
     assert of("law", chapter) == [f"{law.clause}/{law.kind}" for law in stated]
     assert of("explore", chapter) == explored(chapter)
 
@@ -92,18 +91,18 @@ def test_what_is_not_claimed_is_not_selected() -> None:
     assert all(c.needs <= set(adapter.chapters) for c in chosen) and len(chosen) < len(suite())
 
 
-@pytest.mark.parametrize("few", [{"quick": True}, {"clauses": ("RING-29",)}])
+@pytest.mark.parametrize("few", [{"quick": True}, {"clauses": ("CACHE-11",)}])
 def test_large_traces_are_for_runs_of_whole_chapters(few: dict[str, Any]) -> None:
     assert any("/large/" in check for check in ids(Reference, chapters=("ring",)))
     assert not any("/large/" in check for check in ids(Reference, **few))
 
 
 def test_a_clause_selects_its_own_examples_and_laws_and_what_its_chapter_has_beside_them() -> None:
-    chosen = ids(Reference, clauses=("RING-29",))
-    assert [i for i in chosen if "/example/" in i] == [f"ring/example/{e.id}" for e in index()["RING-29"].examples]
-    assert [i for i in chosen if "/law/" in i] == ["ring/law/RING-29/ring"]
-    assert {i.partition("/")[0] for i in chosen} == {"ring", "honesty"}
-    assert [i for i in chosen if "/cover/" in i] == [f"ring/cover/{name}" for name in of("cover", "ring")]
+    chosen, clause = ids(Reference, clauses=("CACHE-11",)), index()["CACHE-11"]
+    assert [i for i in chosen if "/example/" in i] == [f"{e.trace.kind}/example/{e.id}" for e in clause.examples]
+    assert [i for i in chosen if "/law/" in i] == [f"{kind}/law/CACHE-11/{kind}" for kind in clause.applies]
+    assert {i.partition("/")[0] for i in chosen} == {"growing", "ring", "sink", "layers", "honesty"}
+    assert [i for i in chosen if "ring/cover/" in i] == [f"ring/cover/{name}" for name in of("cover", "ring")]
 
 
 def test_a_chapter_selects_no_other() -> None:

@@ -67,13 +67,13 @@ def test_a_clause_that_another_check_exercised_is_no_pass_where_its_own_check_fa
 
 def test_what_differs_and_then_fails_is_both() -> None:
     def differs_and_fails(under_test: AdapterUnderTest) -> None:
-        suite()["growing/example/GROW-7.1"].run(under_test)
+        suite()["growing/example/CACHE-7.1"].run(under_test)
         fails(under_test)
 
     under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
-    result = task.judge(under_test, check(differs_and_fails, "GROW-7"))
-    whole = record(result.tally, under_test.adapter, {"GROW-7": index()["GROW-7"]}, judging.ABOUT)
-    assert judging.verdicts(whole) == {"GROW-7": "FAIL"} and whole.exit_status == 1
+    result = task.judge(under_test, check(differs_and_fails, "CACHE-7"))
+    whole = record(result.tally, under_test.adapter, {"CACHE-7": index()["CACHE-7"]}, judging.ABOUT)
+    assert judging.verdicts(whole) == {"CACHE-7": "FAIL"} and whole.exit_status == 1
     assert len(whole.problems) == 1 and result.error
 
 
@@ -96,8 +96,8 @@ def test_whatever_is_raised_is_told(ends: BaseException) -> None:
 
 def test_a_difference_is_told_by_the_shortest_trace() -> None:
     under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
-    result = task.judge(under_test, suite()["growing/example/GROW-7.1"])
-    assert result.difference.startswith("FAIL GROW-7: ") and not result.error and result.operations
+    result = task.judge(under_test, suite()["growing/example/CACHE-7.1"])
+    assert result.difference.startswith("FAIL CACHE-7: ") and not result.error and result.operations
     with pytest.raises(Differs):
         under_test.require_no_difference()
 

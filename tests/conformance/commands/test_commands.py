@@ -113,22 +113,22 @@ def test_a_report_that_cannot_be_written_is_said_before_the_run(place: str, tmp_
 def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A run on an adapter that is broken in one thing, with its report."""
     folder = tmp_path_factory.mktemp("failed")
-    arguments = ("--clause", "GROW-7", "--traces", "2", "--report", folder)
+    arguments = ("--clause", "CACHE-7", "--traces", "2", "--report", folder)
     return folder, kvconform("run", "support.fakes.adapters:AcceptsAnyRewind", *arguments)
 
 
 def test_a_broken_clause_ends_with_1_and_names_it(failed: Any) -> None:
     folder, done = failed
-    assert done.returncode == 1 and "GROW-7" in done.stdout and "expected refused GROW-7, found ok" in done.stdout
+    assert done.returncode == 1 and "CACHE-7" in done.stdout and "expected refused CACHE-7, found ok" in done.stdout
     assert f"report at {folder}/report.html" in done.stderr
-    assert done.stderr.endswith("kvconform: next: kvconform explain GROW-7\n")
-    assert "01-GROW-7.json" in {p.name for p in (folder / "failures").iterdir()}
+    assert done.stderr.endswith("kvconform: next: kvconform explain CACHE-7\n")
+    assert "01-CACHE-7.json" in {p.name for p in (folder / "failures").iterdir()}
 
 
 def test_a_failing_trace_is_replayed_and_drawn(failed: Any) -> None:
     file = sorted((failed[0] / "failures").iterdir())[0]
     plain = kvconform("replay", file, "--adapter", "support.fakes.adapters:AcceptsAnyRewind")
-    assert plain.returncode == 1 and "FAIL: GROW-7: expected refused GROW-7, found ok" in plain.stdout
+    assert plain.returncode == 1 and "FAIL: CACHE-7: expected refused CACHE-7, found ok" in plain.stdout
     svg = failed[0] / "drawn.svg"
     drawn = kvconform(
         "replay", file, "--adapter", "support.fakes.adapters:AcceptsAnyRewind", "--draw", "--svg", svg
@@ -142,7 +142,7 @@ def test_a_report_prints_the_command_that_replays_its_first_failure(failed: Any)
     (words,) = re.findall(r"^kvconform (replay .*)$", failed[1].stdout, re.M)
     assert words.startswith("replay 'growing kv_heads=1: rewind 1' --draw --adapter ")
     again = kvconform(*shlex.split(words))
-    assert again.returncode == 1 and "FAIL: GROW-7: expected refused GROW-7, found ok" in again.stdout
+    assert again.returncode == 1 and "FAIL: CACHE-7: expected refused CACHE-7, found ok" in again.stdout
     assert words in html.unescape((failed[0] / "report.html").read_text())
 
 
@@ -238,8 +238,8 @@ def test_a_trace_file_that_is_wrong_ends_with_2(text: str) -> None:
 
 def test_explain_shows_the_clause_and_its_examples_as_they_run() -> None:
     done = kvconform("explain", "ring-4")
-    assert done.returncode == 0 and done.stdout.startswith("RING-4, level visible")
-    assert "Why: " in done.stdout and "Example RING-4.1: ring window=" in done.stdout
+    assert done.returncode == 0 and done.stdout.startswith("CACHE-1, level visible")
+    assert "Why: " in done.stdout and "Example CACHE-1.2: ring window=" in done.stdout
     chapter = kvconform("explain", "RING")
     assert [line[:7].strip() for line in chapter.stdout.splitlines() if line.startswith("RING-")][:3] == [
         "RING-1",

@@ -98,7 +98,9 @@ def ring(kind: type[Ring], **declared: Any) -> Any:
 
 def chapters_of(mutant: Mutant) -> tuple[str, ...]:
     """The chapters whose traces find a mutant."""
-    return mutant.chapters or tuple(dict.fromkeys(index()[c].chapter for c in mutant.clauses))
+    return mutant.chapters or tuple(
+        dict.fromkeys(chapter for c in mutant.clauses for chapter in index()[c].chapters)
+    )
 
 
 @pytest.mark.parametrize("count", counts(3, 10))
@@ -188,7 +190,7 @@ def test_a_sound_cache_is_not_diagnosed() -> None:
 def failure_on(trace: dict[str, Any], verdict: VerdictName = "FAIL") -> Failure:
     """A failure as it stands in a record, as far as a diagnosis looks at it."""
     return Failure(
-        verdict=verdict, clauses=["RING-8"], implicated=[], source="example", test="", oracle="",
+        verdict=verdict, clauses=["CACHE-8"], implicated=[], source="example", test="", oracle="",
         field="", message="", words="", trace=trace, steps=[], deterministic=True,
     )  # fmt: skip
 

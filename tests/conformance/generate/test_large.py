@@ -125,7 +125,7 @@ def test_the_reference_passes_blind_or_with_rows_that_are_alike(chapter: str) ->
 def test_a_refusal_that_is_wrong_within_a_run_differs() -> None:
     class Refusing(Growing):
         def rewind(self, to: int) -> None:
-            raise Refused("GROW-7", "never")
+            raise Refused("CACHE-7", "never")
 
     seen = judged(from_sentence("growing: run 2 {append 1; rewind 0; append 1}"), having(growing=Refusing)())
     assert seen.failed

@@ -21,24 +21,24 @@ def test_an_engine_conforms_in_what_it_claims() -> None:
     found = verdicts(seen)
     assert found["GROW-2"] == found["GROW-5"] == "PASS"
     assert found["GROW-4"] == "NOT_CLAIMED" and "growing.view" in clause(seen, "GROW-4").reason
-    assert found["GROW-8"] == "NOT_CLAIMED" and "seen in can" in clause(seen, "GROW-8").reason
+    assert found["CACHE-9"] == "NOT_CLAIMED" and "seen in can" in clause(seen, "CACHE-9").reason
 
 
 def test_an_engines_own_exception_is_a_refusal() -> None:
-    assert verdicts(judged(fake_claims.Plain))["GROW-7"] == "PASS"
+    assert verdicts(judged(fake_claims.Plain))["CACHE-7"] == "PASS"
 
 
 def test_what_an_exception_leaves_changed_is_found() -> None:
     seen = judged(fake_claims.ChangesThenRaises)
-    assert clause(seen, "GROW-10").verdict == "FAIL"
-    assert {f.cause for f in seen.failures if "GROW-10" in f.clauses} >= {"changed though refused"}
+    assert clause(seen, "CACHE-2").verdict == "FAIL"
+    assert {f.cause for f in seen.failures if "CACHE-2" in f.clauses} >= {"changed though refused"}
 
 
 def test_rows_of_arbitrary_bits_are_not_asked_of_an_engine_that_claims_none() -> None:
     said = {**fake_claims.Plain().describe(), "chapters": {"growing": {"level": "visible", "without": ["bits"]}}}
     trace = notation.from_sentence("growing: append 1; append 2 fill=bits; append 1")
     assert [notation.words(op) for op in claimed(trace, description(said)).ops] == ["append 1", "append 1"]
-    assert "growing.bits" in clause(judged(fake_claims.Plain), "GROW-12").reason
+    assert "growing.bits" in clause(judged(fake_claims.Plain), "CACHE-5").reason
 
 
 def test_what_is_claimed_and_not_there_is_a_failure_of_its_own() -> None:
@@ -51,8 +51,8 @@ def test_what_is_not_there_fails_its_own_clause_and_no_other() -> None:
     assert broken(judged(fake_claims.ClaimsAView)) == {"GROW-4"}
     seen = record_of(f"{update_engines.__name__}:claims_a_view", ("ring", "mask"), traces=2)
     assert broken(seen) == {"RING-5"}
-    assert clause(seen, "RING-8").verdict == "PARTLY_OBSERVED"
-    assert clause(seen, "RING-8").reason == "claimed and not there: view"
+    assert clause(seen, "CACHE-8").verdict == "PARTLY_OBSERVED"
+    assert clause(seen, "CACHE-8").reason == "claimed and not there: view"
 
 
 def test_a_row_too_many_is_seen_without_a_mask() -> None:

@@ -177,7 +177,7 @@ FAULTS: dict[str, type[Buffer]] = {
     "COPY-13": Clamps,
     "COPY-14": InfiniteNaN,
     "COPY-15": Flushes,
-    "COPY-16": AnyBatch,
+    "CACHE-3": AnyBatch,
     "COPY-18": Widens,
     "COPY-19": FarAliases,
     "COPY-21": FromTheEnd,

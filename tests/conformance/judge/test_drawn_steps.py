@@ -14,7 +14,7 @@ from kvspec.contract import CHAPTERS, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.fakes.lies import Growing, Honest
@@ -35,7 +35,7 @@ def judged(adapter: Any, trace: Trace, level: str) -> TrialResult:
 
 def examples(chapter: str) -> list[Trace]:
     """Some worked examples, those of the chapter's first clauses."""
-    return [e.trace for c in index().values() if c.chapter == chapter for e in c.examples][:OF_A_CHAPTER]
+    return [e.trace for e in examples_of(chapter)][:OF_A_CHAPTER]
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -66,4 +66,4 @@ class Taking(Reference):
 def test_what_is_taken_in_a_run_though_it_is_refused_blames_the_clause_that_refuses_it(level: str) -> None:
     trace, about = from_sentence("growing: run 2 {rewind 1; append 1}"), description(Taking().describe())
     seen = trial.on(trace, lambda observe: Session(Taking(), observe), about, level)
-    assert seen.blamed == ("GROW-7",), seen.differences
+    assert seen.blamed == ("CACHE-7",), seen.differences

@@ -13,7 +13,7 @@ from kvspec import notation
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of, index
 from kvspec.rows import legible
 from kvworkshop import controls, correct_variants
 from kvworkshop.correct_variants import (
@@ -38,7 +38,7 @@ EVERY = 4
 def judged(adapter: Any, chapters: tuple[str, ...], every: int = 1) -> LocalAdapter:
     """The adapter under test after worked examples of some chapters."""
     under_test = LocalAdapter(adapter)
-    worked = [e for c in index().values() if c.chapter in chapters and c.level == "visible" for e in c.examples]
+    worked = [e for c in chapters for e in examples_of(c) if index()[e.clause].level == "visible"]
     with under_test.judging("examples"):
         for example in worked[::every]:
             examples.judge(under_test, example)
@@ -55,7 +55,7 @@ def test_who_is_right_and_stores_otherwise_is_left_alone(variant: type[Any]) -> 
 @pytest.mark.parametrize("wrong", controls.WRONG)
 def test_who_must_be_found_is_found_by_its_clause(wrong: type[Any]) -> None:
     clauses = controls.WRONG[wrong]
-    under_test = judged(wrong(), tuple(index()[c].chapter for c in clauses))
+    under_test = judged(wrong(), tuple(chapter for c in clauses for chapter in index()[c].chapters))
     assert set(clauses) <= {c for f in under_test.tally.failures for c in f.clauses}
 
 
@@ -137,7 +137,7 @@ def test_the_same_design_with_a_bug_is_found(
     variant: Any, where: Any, name: str, wrong: Any, clause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, name, wrong)
-    under_test = judged(variant(), (index()[clause].chapter,))
+    under_test = judged(variant(), index()[clause].chapters)
     assert clause in {c for f in under_test.tally.failures for c in f.clauses}
 
 

@@ -97,7 +97,7 @@ def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
 
 @pytest.mark.usefixtures("few_large")
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
-    found = hunt.hunt(mutant(controls.Losing, ("RING-14",)))
+    found = hunt.hunt(mutant(controls.Losing, ("CACHE-3",)))
     assert found.killed and found.right is False
 
 
@@ -242,10 +242,10 @@ def test_only_the_time_of_the_first_thread_is_limited_and_the_alarm_is_taken_bac
 
 def test_a_run_counts_as_many_operations_as_it_repeats() -> None:
     """A run of nine operations is not shorter than two operations."""
-    m = mutant(Reference, ("RING-8",), chapters=("ring",))
+    m = mutant(Reference, ("CACHE-8",), chapters=("ring",))
     long = from_sentence("ring window=3: run 1 {append 1; append 1; append 1; append 1; rewind 3; append 1}")
     short = from_sentence("ring window=3: append 3; append 1; rewind 3; append 1")
     assert (hunt.written(long), hunt.written(short)) == (6, 4)
-    kills = [hunt.Kill("explore", ("RING-8",), trace, "") for trace in (long, short)]
+    kills = [hunt.Kill("explore", ("CACHE-8",), trace, "") for trace in (long, short)]
     best = hunt._Hunter(m).shortest(kills, shorten=False)
     assert best is not None and best.trace == short

@@ -96,7 +96,7 @@ def test_a_failure_is_made_short_in_a_few_checks_and_counted_in_the_others(
     for n in range(SHORTENED + 2):
         with under_test.judging(f"check {n}") as tally:
             under_test.judge(trace, "explore")
-            with pytest.raises(Differs, match="GROW-7"):
+            with pytest.raises(Differs, match="CACHE-7"):
                 under_test.require_no_difference()
         made_short.append(len(tally.failures))
         assert tally.broken and tally.failing == 1

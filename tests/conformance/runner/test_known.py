@@ -47,7 +47,7 @@ def behind(name: str, *entries: KnownDeviation, traces: int = 5) -> Record:
 
 def test_a_known_deviation_is_a_model_and_explains_whatever_it_does() -> None:
     seen = behind("SlidingCache")
-    held = {"PASS", "PARTLY_OBSERVED", "NOT_CLAIMED"}  # RING-15 is seen in views too, which it does not claim
+    held = {"PASS", "PARTLY_OBSERVED", "NOT_CLAIMED"}  # CACHE-5 is seen in views too, which it does not claim
     assert seen.exit_status == 0 and {c.verdict for c in seen.clauses} == {*held, "XFAIL"}
     assert broken(seen) >= {"RING-1", "MASK-8"} and all(f.expected for f in seen.failures)
     assert clause(seen, "RING-1").reason.startswith(f"known: {WIDE.reason}. query ")
@@ -94,9 +94,9 @@ SHORTER = KnownDeviation("GROW-5", "not counted", trace="growing: append 1; rewi
 
 
 def test_a_clause_of_which_nothing_is_claimed_is_not_claimed_whatever_fails_before() -> None:
-    seen = [judged("growing_forgets", *entries, only=("GROW-5", "GROW-8")) for entries in ((), (SHORTER,))]
-    assert [clause(one, "GROW-8").verdict for one in seen] == ["NOT_CLAIMED"] * 2
-    assert "seen in can, which the adapter does not claim" in clause(seen[0], "GROW-8").reason
+    seen = [judged("growing_forgets", *entries, only=("GROW-5", "CACHE-9")) for entries in ((), (SHORTER,))]
+    assert [clause(one, "CACHE-9").verdict for one in seen] == ["NOT_CLAIMED"] * 2
+    assert "seen in can, which the adapter does not claim" in clause(seen[0], "CACHE-9").reason
     assert [one.exit_status for one in seen] == [1, 0] and seen[1].problems == []
 
 
@@ -224,9 +224,9 @@ def test_keys_that_grow_alone_explain_what_lies_behind_them_and_no_more() -> Non
 def test_a_model_may_leave_open_what_a_cache_holds() -> None:
     counts = of_released("CountsRefusedRows")
     seen = judging.record_of(
-        f"{update_engines.__name__}:counts_later_rows", RINGS, known=(counts,), only=("RING-13",)
+        f"{update_engines.__name__}:counts_later_rows", RINGS, known=(counts,), only=("CACHE-2",)
     )
-    assert (clause(seen, "RING-13").verdict, seen.exit_status) == ("XFAIL", 0)
+    assert (clause(seen, "CACHE-2").verdict, seen.exit_status) == ("XFAIL", 0)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_a_pattern_that_fits_any_failure_of_its_sort_is_refused(shows: str) -> N
 
 
 def test_a_message_that_all_failures_of_its_sort_have_needs_its_trace() -> None:
-    outcomes.demand_tight("expected refused RING-14, found ok", WORDS, "here")
+    outcomes.demand_tight("expected refused CACHE-3, found ok", WORDS, "here")
     with pytest.raises(BadInput, match="give its trace too"):
-        outcomes.demand_tight("expected refused RING-14, found ok", "", "here")
+        outcomes.demand_tight("expected refused CACHE-3, found ok", "", "here")
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_a_replay_says_what_is_known_and_fails_for_what_is_not(tmp_path: Path) -
 
 
 def test_what_the_adapter_declares_is_skipped_by_junit_too(tmp_path: Path) -> None:
-    options = ("--clause", "GROW-7", "--quick", "--processes", "1", "--report", tmp_path)
+    options = ("--clause", "CACHE-7", "--quick", "--processes", "1", "--report", tmp_path)
     done = command_line.kvconform("run", "support.fakes.declarations:KnownDeviation", *options)
     assert done.returncode == 0 and "FAIL" not in done.stderr, done.stdout + done.stderr
     (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()

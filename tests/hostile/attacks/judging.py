@@ -138,7 +138,7 @@ class Judged(LocalAdapter):
         cites = seen.steps[step][0].cites if step < len(seen.steps) else ()
         cites = (*cites, *(d.clause for d in seen.differences if step == len(seen.steps) - 1))
         for clause in (index()[c] for c in cites if c in index()):
-            if clause.chapter in self.about.chapters and set(self.about.fields) & set(clause.seen_in):
+            if clause.claimed(self.about.chapters) and set(self.about.fields) & set(clause.seen_in):
                 yield clause.id
 
 

@@ -19,7 +19,7 @@ from kvconform.checks import examples
 from kvconform.judge import trial
 from kvspec.contract import CHAPTERS, description
 from kvspec.notation import from_sentence
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from support.slow import one_in
 
@@ -85,7 +85,7 @@ def test_the_wrapper_alone_changes_nothing(name: str) -> None:
 def shown(adapter: Any, chapter: str, every: int) -> judging.Judged:
     """An adapter after one in so many worked examples of a chapter."""
     under_test = judging.Judged(adapter, judging.settings("quick"))
-    worked = [e for c in index().values() if c.chapter == chapter for e in c.examples]
+    worked = list(examples_of(chapter))
     with under_test.judging("examples"):
         for example in worked[::every]:
             examples.judge(under_test, example)

@@ -89,7 +89,7 @@ class HalfRefusal(Fake):
             wrong, offset = not 0 <= to <= self.offset, self.offset
             if wrong:
                 self.offset = max(0, offset - 1)
-                raise Refused("GROW-7", "beyond the end")
+                raise Refused("CACHE-7", "beyond the end")
             super().rewind(to)
 
 
@@ -107,7 +107,7 @@ class WrongRefusalClause(Fake):
     class growing(Growing):
         def rewind(self, to: int) -> None:
             if not 0 <= to <= self.offset:
-                raise Refused("GROW-10", "beyond the end")
+                raise Refused("CACHE-2", "beyond the end")
             super().rewind(to)
 
 

@@ -19,10 +19,10 @@ from kvworkshop.correct_variants import Whole, WholeRing
 from kvworkshop.fakes import Fake
 from support.fakes.adapters import AcceptsAnyRewind
 
-CLIPS = {"clause": "GROW-7", "reason": "rewinds are clipped", "model": "missing-refusal/GrowingClamps"}
+CLIPS = {"clause": "CACHE-7", "reason": "rewinds are clipped", "model": "missing-refusal/GrowingClamps"}
 """A known deviation by its model."""
 
-OUTCOME = {"clause": "GROW-7", "reason": "rewinds are clipped", "shows": "expected refused GROW-7, found ok"}
+OUTCOME = {"clause": "CACHE-7", "reason": "rewinds are clipped", "shows": "expected refused CACHE-7, found ok"}
 """A known deviation by what it shows; its trace is missing."""
 
 
@@ -203,4 +203,4 @@ class KnownByCode(AcceptsAnyRewind):
 class KnownWholeClause(AcceptsAnyRewind):
     """Declares that it breaks a clause, and does not say how."""
 
-    more: ClassVar[dict[str, Any]] = {"known": {"GROW-7": "rewinds are clipped"}}
+    more: ClassVar[dict[str, Any]] = {"known": {"CACHE-7": "rewinds are clipped"}}

@@ -61,7 +61,7 @@ class HeadsSwappedInChunks(Growing):
         super()._feed(_swapped(new) if count(new) > 1 else new)
 
 
-@breaks("GROW-5", "GROW-6")
+@breaks("GROW-5", "CACHE-8")
 class RewindOneShort(Growing):
     """A rewind of more than one row takes one row too few."""
 
@@ -82,7 +82,7 @@ class CausalOneLate(Growing):
         return made | late
 
 
-@breaks("GROW-2", "GROW-12", "GROW-14")
+@breaks("GROW-2", "CACHE-5", "GROW-14")
 class RowLostAtGrowth(Growing):
     """When storage grows for the second time, the newest old row is not copied."""
 
@@ -106,7 +106,7 @@ class SnapshotShares(Growing):
         return made
 
 
-@breaks("GROW-9")
+@breaks("CACHE-6")
 class FreeKeepsOffset(Growing):
     """After a free the offset stands where it stood."""
 
@@ -117,7 +117,7 @@ class FreeKeepsOffset(Growing):
         self.offset = offset
 
 
-@breaks("GROW-3")
+@breaks("CACHE-1")
 class ZeroRowsEndTheHistory(Growing):
     """An append of no rows drops the newest row."""
 
@@ -127,7 +127,7 @@ class ZeroRowsEndTheHistory(Growing):
             self.offset -= 1
 
 
-@breaks("GROW-10")
+@breaks("CACHE-2")
 class RefusedButChanged(Growing):
     """A refused append has already cut the newest row."""
 
@@ -139,7 +139,7 @@ class RefusedButChanged(Growing):
             raise
 
 
-@breaks("GROW-7")
+@breaks("CACHE-7")
 class RewindBelowZeroTaken(Growing):
     """A rewind below 0 goes to 0."""
 
@@ -200,7 +200,7 @@ class ViewInSlotOrder(Ring):
         return sorted(super()._newest())
 
 
-@breaks("RING-8", "RING-27", "RING-7")
+@breaks("CACHE-8", "RING-27", "RING-7")
 class RewindKeepsIndex(Ring):
     """A rewind by exactly one row leaves the index."""
 
@@ -222,7 +222,7 @@ class RewindPastTheWindow(Ring):
             super().rewind(to)
 
 
-@breaks("RING-11")
+@breaks("CACHE-9")
 class SaysAlwaysYes(Ring):
     """It says that it could go back by one row, whatever was overwritten."""
 
@@ -331,7 +331,7 @@ class ChecksNothingAndLosesARow(Growing):
             self.rows.values[:, :, 3] = self.rows.values[:, :, 4]
 
 
-@breaks("GROW-5", "GROW-6", "GROW-2")
+@breaks("GROW-5", "CACHE-8", "GROW-2")
 class DeadRowSeen(Growing):
     """After a rewind by two rows or more the next history has one dead row in its middle."""
 

@@ -110,7 +110,7 @@ def planted(every: int = 1, match: str = "") -> Iterator[Bug]:
         named = [m for m in MUTANTS[kind]() if m.clauses and m.id in traces and match in m.id and not m.is_control]
         for i, m in enumerate(named[:: every * strides]):
             used = looked_at(from_sentence(traces[m.id]))
-            claims = {*used, *(index()[c].chapter for c in m.clauses)}
+            claims = {*used, *(index()[c].chapter for c in m.clauses if not index()[c].general)}
             visible = i % 2 and any(index()[c].level == "visible" for c in m.clauses)
             yield Bug(m.id, m.clauses, tuple(sorted(claims)), m.adapter, "visible" if visible else "storage")
 

@@ -23,7 +23,7 @@ from kvconform.runner.verdict.tally import Tally
 from kvconform.worker.client import ProtocolBroken, Worker, python_worker
 from kvconform.worker.process import Answer
 from kvspec.contract import CHAPTERS, Description, description
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of, index
 from kvspec.records.run import HELD, ClauseRecord, Record
 from kvspec.registry import CACHES
 from kvspec.wire import messages
@@ -105,7 +105,8 @@ def record_of(
         with under_test.judging(test) as tally:
             work()
         total.merge(tally)
-    selected = {i: c for i, c in index().items() if i in only or (not only and c.chapter in chapters)}
+    asked = {i: c.on(chapters) for i, c in index().items() if c.claimed(chapters)}
+    selected = {i: index()[i] for i in only} or asked
     selection = {"known": reasons(under_test.known)} if under_test.known else {}
     return record(total, under_test.adapter, selected, ABOUT | {"selection": selection})
 
@@ -113,7 +114,8 @@ def record_of(
 def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
     declared = [p for p in chapters if p in under_test.adapter.chapters]
     yield "honesty", partial(honesty.judge, under_test)
-    yield from _examples(under_test, [c.id for c in index().values() if c.chapter in declared])
+    for worked in (e for c in declared for e in examples_of(c)):
+        yield f"example {worked.id}", partial(examples.judge, under_test, worked)
     for check in (c for c in (*moved_examples.checks(), *dialects.checks()) if c.chapter in declared):
         yield check.id, partial(check.run, under_test)
     for chapter in declared:
@@ -121,8 +123,8 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
             short = replace(frozen, lines=frozen.lines[:: max(1, len(frozen.lines) // COVER)])
             yield f"cover {frozen.name}", partial(covers.judge, under_test, short)
         for stated in LAWS:
-            if index()[stated.clause].chapter == chapter and set(stated.needs) <= set(under_test.adapter.chapters):
-                yield stated.check(chapter), partial(laws.judge, under_test, stated)
+            if stated.chapter == chapter and set(stated.needs) <= set(under_test.adapter.chapters):
+                yield stated.check, partial(laws.judge, under_test, stated)
         for name in ({chapter} & set(CACHES) or CACHES) if chapter in KINDS else ():
             if name in under_test.adapter.chapters:
                 yield (
@@ -132,7 +134,8 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
 
 
 def _examples(under_test: AdapterUnderTest, clauses: Iterable[str]) -> Any:
-    for worked in (e for name in clauses for e in index()[name].examples):
+    claimed = under_test.adapter.chapters
+    for worked in (e for name in clauses for e in index()[name].examples if e.trace.kind in claimed):
         yield f"example {worked.id}", partial(examples.judge, under_test, worked)
 
 

@@ -8,7 +8,7 @@ from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvspec.contract import description
-from kvspec.reading.clauses import index
+from kvspec.reading.clauses import examples_of, index
 from kvspec.session.driver import Session
 
 
@@ -40,9 +40,8 @@ class LocalAdapter(AdapterUnderTest):
 
 def judge_examples(under_test: LocalAdapter, chapter: str) -> None:
     """Judge all worked examples of a chapter."""
-    for clause in index().values():
-        for worked in clause.examples if clause.chapter == chapter else ():
-            examples.judge(under_test, worked)
+    for worked in examples_of(chapter):
+        examples.judge(under_test, worked)
 
 
 def fails(clause: str, tally: Tally) -> bool:

@@ -30,26 +30,26 @@ RULES = (
         "`append` of n rows puts them at positions `offset .. offset+n-1`; all rows are returned in order.",
     ),
     (
-        "GROW-3",
+        "GROW-4",
         "growing",
         "storage",
         "When `offset + n` exceeds the capacity, `ceil(n / step) * step` rows are added; see GROW-2.",
     ),
     (
-        "GROW-7",
+        "GROW-5",
         "growing",
         "visible",
         "Rows at and beyond a rewind target are *dead*: no later operation lets them be seen again.",
     ),
     ("RING-1", "ring", "visible", "A query at position p sees `max(0, p-W+1) .. p`, itself included."),
     (
-        "RING-4",
+        "RING-5",
         "ring",
         "storage",
         "One row appended to a full ring overwrites the **oldest** slot; nothing else moves. See [ring buffers](https://en.wikipedia.org/wiki/Circular_buffer).",
     ),
-    ("RING-9", "ring", "visible", "A rewind below the offset is refused once `offset > W`, and changes nothing."),
-    ("RING-11", "ring", "visible", "A zero-row append is a true no-op on rows, offset, ring index and capacity."),
+    ("RING-10", "ring", "visible", "A rewind below the offset is refused once `offset > W`, and changes nothing."),
+    ("RING-17", "ring", "visible", "A zero-row append is a true no-op on rows, offset, ring index and capacity."),
     ("MASK-2", "mask", "visible", "Causal is lower right aligned: the last query sees the last key."),
     (
         "MASK-5",
@@ -66,7 +66,7 @@ RULES = (
     ("SNAP-3", "snapshot", "visible", "Merging pieces that do not meet is refused and consumes nothing."),
 )
 REASON = "In the engine this was read from, a zero-row append reset the write index, and a later prefill lost rows."
-TEXTS = {i: Text(i, p, lv, t, REASON if i in ("RING-11", "RING-4") else "") for i, p, lv, t in RULES}
+TEXTS = {i: Text(i, p, lv, t, REASON if i in ("RING-17", "RING-5") else "") for i, p, lv, t in RULES}
 
 
 def failure(verdict: str, clauses: str, steps: list[Any], message: str, **more: Any) -> Any:
@@ -75,7 +75,7 @@ def failure(verdict: str, clauses: str, steps: list[Any], message: str, **more: 
     return {
         "verdict": verdict,
         "clauses": clauses.split(),
-        "implicated": ["RING-9", "RING-11"],
+        "implicated": ["RING-10", "RING-17"],
         "source": "explore",
         "test": "test_ring.py::test_explore",
         "oracle": "reference",
@@ -216,7 +216,7 @@ NAMED = [
         "says": "A rewind leaves the rows, and the next append counts them again.",
         "anomaly": "stale-tail",
         "link": "https://github.com/an/engine/pull/99",
-        "clauses": ["GROW-6", "GROW-7"],
+        "clauses": ["GROW-14", "GROW-5"],
         "fits": {"traces": 19, "of": 19},
     },
     {
@@ -224,7 +224,7 @@ NAMED = [
         "says": "A rewind leaves one row too many.",
         "anomaly": "stale-tail",
         "link": "",
-        "clauses": ["GROW-6"],
+        "clauses": ["GROW-14"],
         "fits": {"traces": 19, "of": 19},
     },
 ]
@@ -233,24 +233,24 @@ NAMED = [
 def failing(name: str = "opencl-ring") -> Record:
     """Every verdict but PROTOCOL and HARNESS_ERROR."""
     said = {
-        "RING-4": ("FAIL", "slot 1 holds row b; expected row f"),
-        "GROW-7": ("FAIL", "slot 2 holds row c (dead, step 2); expected row e"),
-        "RING-11": ("CRASH", "the adapter died: signal 11"),
+        "RING-5": ("FAIL", "slot 1 holds row b; expected row f"),
+        "GROW-5": ("FAIL", "slot 2 holds row c (dead, step 2); expected row e"),
+        "RING-17": ("CRASH", "the adapter died: signal 11"),
         "MASK-2": ("HANG", "no answer in 30 s to: mask causal"),
-        "GROW-3": ("XFAIL", "known: grows by doubling"),
+        "GROW-4": ("XFAIL", "known: grows by doubling"),
         "GROW-1": ("XPASS", "known deviation did not show: state of a new cache is empty"),
         "MASK-5": ("OOM", "the adapter held 9.1 GiB, above its limit of 8 GiB"),
         "SNAP-1": ("NOT_CLAIMED", "the adapter does not declare the chapter snapshot"),
         "SNAP-3": ("NOT_CLAIMED", "the adapter does not declare the chapter snapshot"),
-        "RING-9": ("NOT_RUN", "no trace reached it before the limit of 200 traces"),
+        "RING-10": ("NOT_RUN", "no trace reached it before the limit of 200 traces"),
     }
     clauses = [clause(i, *said.get(i, ("PASS", ""))) for i in TEXTS]
     for c in clauses:
         if c["verdict"] in ("FAIL", "CRASH"):
-            c |= {"differed": 3, "suspicion": 0.87 if c["id"] == "RING-4" else 0.41}
+            c |= {"differed": 3, "suspicion": 0.87 if c["id"] == "RING-5" else 0.41}
     crash = [
         *ring_steps()[:4],
-        step("append 0", "RING-11", ring_steps()[4].expected, {"result": "crash"}, "result"),
+        step("append 0", "RING-17", ring_steps()[4].expected, {"result": "crash"}, "result"),
     ]
     return record(
         name,
@@ -258,17 +258,17 @@ def failing(name: str = "opencl-ring") -> Record:
         [
             failure(
                 "FAIL",
-                "GROW-7",
+                "GROW-5",
                 dead_steps(),
                 "slot 2, head 1 holds row c (a rejected draft, step 2); expected row e",
                 words="growing step=4: append 4; rewind 2; append 1",
                 source="cover",
             )
             | {"diagnosis": NAMED},
-            failure("FAIL", "RING-4 RING-1", ring_steps(), "slot 1, head 0 holds row b; expected row f")
+            failure("FAIL", "RING-5 RING-1", ring_steps(), "slot 1, head 0 holds row b; expected row f")
             | {"diagnosis": []},
             failure(
-                "CRASH", "RING-11", crash, "the adapter died at step 5 (append 0): signal 11", deterministic=False
+                "CRASH", "RING-17", crash, "the adapter died at step 5 (append 0): signal 11", deterministic=False
             ),
         ],
         problems=["the adapter wrote 3 lines to standard error: warning: falling back to the slow path"],

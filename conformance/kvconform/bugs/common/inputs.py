@@ -57,7 +57,7 @@ class NeedsAlignment(Taking):
         return array
 
 
-@planted("aliased-array", breaks="GROW-13 GROW-2 GROW-14")
+@planted("aliased-array", breaks="CACHE-4 GROW-2 GROW-14")
 class TrustsReadOnly(Deferring):
     """An array that cannot be written through is not copied: nobody is thought to change it."""
 

@@ -27,7 +27,7 @@ class RestoresNothing(Over):
             self.queries = None
 
 
-@planted("changed-though-refused", breaks="GROW-10 RING-13")
+@planted("changed-though-refused", breaks="CACHE-2")
 class CountsWhatFailed(Over):
     """A refused append moves the offset."""
 
@@ -75,7 +75,7 @@ class Aliased(Over):
         return made
 
 
-@planted("aliased-array", breaks="GROW-13 RING-16")
+@planted("aliased-array", breaks="CACHE-4")
 class KeepsTheArrays(Over):
     """The first chunk is kept as the caller's own array, not copied."""
 

@@ -51,7 +51,7 @@ class Deferring(Growing):
         return super().snapshot(start)
 
 
-@planted("aliased-array", breaks="GROW-13 GROW-2 GROW-14")
+@planted("aliased-array", breaks="CACHE-4 GROW-2 GROW-14")
 class ReadsTooLate(Deferring):
     """Rows wait to be written in the caller's own arrays, which it may overwrite meanwhile."""
 
@@ -68,7 +68,7 @@ class QueueOfThree(Deferring):
         self.waiting = self.waiting[-3:]
 
 
-@planted("overwritten-rows", breaks="GROW-2 GROW-6 GROW-14")
+@planted("overwritten-rows", breaks="GROW-2 CACHE-8 GROW-14")
 class OldestLast(Deferring):
     """Writes that wait are done newest first, so that rows that were taken back overwrite those in their place."""
 

@@ -96,7 +96,7 @@ class SharesUncounted(Pages):
             self.by_rows[rows] = of.table[i]
 
 
-@planted("aliased-array", breaks="COPY-10 COPY-4 COPY-5 COPY-9 COPY-11")
+@planted("aliased-array", breaks="CACHE-4 COPY-4 COPY-5 COPY-9 COPY-11")
 class CopiesTooLate(Buffer):
     """A copy waits in the caller's own arrays until somebody looks."""
 

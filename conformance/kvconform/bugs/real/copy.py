@@ -20,7 +20,7 @@ class QueryHeads(Buffer):
                 mine[slot, head // 2] = new[i, head]
 
 
-@planted("ASYNC-04", breaks="COPY-10", anomaly="aliased-array")
+@planted("ASYNC-04", breaks="CACHE-4", anomaly="aliased-array")
 class NotWaitedFor(Buffer):
     """A copy continues after the call returns, reading memory that the caller already reuses."""
 

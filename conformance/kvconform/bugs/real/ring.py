@@ -10,7 +10,7 @@ from kvspec.geometry import Array, Config
 from kvspec.refusals import common
 
 
-@planted("REUSE-05", breaks="RING-10 RING-11", anomaly="desynchronised-layers")
+@planted("REUSE-05", breaks="RING-10 CACHE-9", anomaly="desynchronised-layers")
 class AskedOfTheWidest(Ring):
     """Whether the rows of a prefix are still there is decided by a layer whose window is one row wider."""
 
@@ -25,7 +25,7 @@ class AskedOfTheWidest(Ring):
             super().rewind(to)
 
 
-@planted("TRIM-14", breaks="RING-27 RING-30", anomaly="stale-cursor")
+@planted("TRIM-14", breaks="RING-27 CACHE-12", anomaly="stale-cursor")
 class RebasedOnce(Ring):
     """After a second rewind the index is still counted from where it stood at the last append."""
 
@@ -66,5 +66,5 @@ class FullLayer(Growing):
 
     def __init__(self, config: Config) -> None:
         if config.window is None:
-            raise common.config("RING-14", self.kind, config)
+            raise common.config("CACHE-3", self.kind, config)
         super().__init__(config)

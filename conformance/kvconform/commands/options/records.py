@@ -22,7 +22,7 @@ def list_(parser: ArgumentParser) -> None:
 
 def explain(parser: ArgumentParser) -> None:
     """Add the options of `kvconform explain`."""
-    parser.add_argument("clause", help="an id such as RING-4, or a chapter such as RING")
+    parser.add_argument("clause", help="an id such as CACHE-1, or a chapter such as RING")
 
 
 def report(parser: ArgumentParser) -> None:

@@ -117,6 +117,7 @@ def _clause(evidence: Evidence) -> ClauseRecord:
         trace=failure.trace if failure and verdict != "PASS" else None,
         text=clause.text,
         ended_early=tally.early.get(clause.id, {}),
+        kinds=[kind for kind in clause.applies if kind in tally.kinds.get(clause.id, ())] if judged else [],
     )
 
 

@@ -28,6 +28,7 @@ from kvspec import notation
 from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description
 from kvspec.errors import BadInput
+from kvspec.moved_clauses import moved, now
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
 from kvspec.records.serving import ServingFailure
@@ -189,6 +190,8 @@ def _load(file: Path | None) -> _File:
 def _checked(entry: KnownDeviation, where: str, folder: Path | None) -> KnownDeviation:
     """The entry with its trace as reports print it, and the texts of its models."""
     for clause in entry.clauses:
+        if clause in moved():
+            raise BadInput(f"{where}: {clause} is {now(clause)} now, which says it for every kind; write that")
         if clause not in index():
             raise BadInput(f"{where}: there is no clause {clause!r:.60}; see `kvconform list clauses`")
     if not entry.reason or not entry.clauses:

@@ -33,7 +33,9 @@ OWNERSHIP = frozenset(opened(kind).ownership for kind in KINDS)
 def unobserved(clause: Clause, adapter: Description, level: str) -> list[str]:
     """Give the observables that would show a breach of the clause but are not observed."""
     kinds = [kind for kind in clause.applies if kind in adapter.chapters]
-    return list(dict.fromkeys(name for seen in clause.seen_in for name in _missing(seen, kinds, adapter, level)))
+    apart = [[kind] for kind in kinds] if clause.general else [kinds]
+    each = ((seen, together) for seen in clause.seen_in for together in apart)
+    return list(dict.fromkeys(name for seen, on in each for name in _missing(seen, on, adapter, level)))
 
 
 def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> Iterator[str]:

@@ -32,8 +32,8 @@ SAMPLES = (
         "output at [0, 0, 0, 0]: expected 1, found 2 is off by 1",
         "output at [1, 0, 2, 3]: expected 4, found 0 is off",
     ),
-    ("expected refused RING-9, found ok", "expected refused GROW-7, found ok"),
-    ("expected ok, found refused RING-9", "expected ok, found refused"),
+    ("expected refused CACHE-7, found ok", "expected refused CACHE-7, found ok"),
+    ("expected ok, found refused CACHE-7", "expected ok, found refused"),
     ("expected ok, found error (TypeError: a (b.py:1))", "expected ok, found error (ValueError: c (d.py:2))"),
 )
 """Two messages of each sort: a text that both have tells nothing of a failure."""

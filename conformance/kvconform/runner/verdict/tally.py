@@ -26,6 +26,8 @@ class Tally:
 
     exercised: dict[str, Counter[str]] = field(default_factory=dict)
     """Steps by clause and source."""
+    kinds: dict[str, list[str]] = field(default_factory=dict)
+    """The kinds of cache on which a general clause was exercised."""
     with_rows: set[str] = field(default_factory=set)
     """Clauses that an operation exercised which was done, and not refused, after rows were taken."""
     judged: int = 0
@@ -70,6 +72,7 @@ class Tally:
         for clause, steps in Counter(seen.judged()).items():
             self._exercise(clause, source, steps)
             self._tested(clause, check)
+            self._asked(clause, seen.trace.kind)
             self.oracles[clause] = seen.oracle
         self.with_rows |= seen.with_rows()
         self.judged += 1
@@ -80,13 +83,14 @@ class Tally:
         for spent in seen.spent:
             self._spend((spent.kind, spent.op, spent.when), 1, spent.counts, spent.counts)
 
-    def held(self, clause: str, source: str, check: str, oracle: str) -> None:
+    def held(self, clause: str, source: str, check: str, seen: TrialResult) -> None:
         """Count a law or another statement about whole traces that held."""
         self._exercise(clause, source, 1)
         self.with_rows.add(clause)
         self.agreed[clause] += 1
-        self.oracles.setdefault(clause, oracle)
+        self.oracles.setdefault(clause, seen.oracle)
         self._tested(clause, check)
+        self._asked(clause, seen.trace.kind)
 
     def shuts_out(self, check: str, why: str) -> None:
         """Note a check of which nothing could be judged within what the adapter claims."""
@@ -136,6 +140,11 @@ class Tally:
         if check not in checks:
             checks.append(check)
 
+    def _asked(self, clause: str, kind: str) -> None:
+        if clause in index() and index()[clause].general:
+            kinds = self.kinds.setdefault(clause, [])
+            kinds += [kind] if kind not in kinds else []
+
     def suspicion(self, clause: str) -> float:
         """How well traces that differ and traces that agree single the clause out, 0 to 1.
 
@@ -153,6 +162,9 @@ class Tally:
         for clause, checks in other.tests.items():
             for check in checks:
                 self._tested(clause, check)
+        for clause, kinds in other.kinds.items():
+            for kind in kinds:
+                self._asked(clause, kind)
         self.with_rows |= other.with_rows
         self.judged += other.judged
         self.oracles |= other.oracles

@@ -159,7 +159,7 @@ def _beyond_laws(e: Evidence) -> str:
     if laws and all(missing):
         fewest = min(missing, key=lambda names: len(names))
         return f"its law takes {', '.join(fewest)}, which the adapter does not declare"
-    judged = [law.check(e.clause.chapter) for law, lacks in zip(laws, missing, strict=True) if not lacks]
+    judged = [law.check for law, lacks in zip(laws, missing, strict=True) if not lacks]
     return e.tally.shut_out[judged[0]] if judged and set(judged) <= set(e.tally.shut_out) else ""
 
 
@@ -198,8 +198,8 @@ RULES: tuple[Callable[[Evidence], Verdict | None], ...] = (
 
 def lacks(clause: Clause, adapter: Description) -> str:
     """Why a clause does not bind this adapter; empty if it does."""
-    if clause.chapter not in adapter.chapters:
-        return f"the adapter does not declare the chapter {clause.chapter}"
+    if not clause.claimed(adapter.chapters):
+        return f"the adapter does not declare the chapter {' or '.join(clause.chapters)}"
     if not set(clause.applies) & set(adapter.chapters):
         return f"it speaks of the chapter {' or '.join(clause.applies)}, which the adapter does not declare"
     if set(clause.seen_in) == {"meter"} and "meter" not in adapter.observed():
@@ -215,7 +215,7 @@ def lacks(clause: Clause, adapter: Description) -> str:
 
 def judged_level(clause: Clause, adapter: Description) -> str:
     """The level a clause is judged at: the adapter's, on the chapter and the best of the caches it speaks of."""
-    own = adapter.chapters[clause.chapter].level
+    own = max((adapter.chapters[c].level for c in clause.chapters if c in adapter.chapters), key=LEVELS.index)
     on = [adapter.chapters[c].level for c in clause.applies if c in adapter.chapters]
     return min(own, max(on, key=LEVELS.index), key=LEVELS.index)
 
