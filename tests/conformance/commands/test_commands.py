@@ -238,8 +238,12 @@ def test_a_trace_file_that_is_wrong_ends_with_2(text: str) -> None:
 
 def test_explain_shows_the_clause_and_its_examples_as_they_run() -> None:
     done = kvconform("explain", "ring-4")
-    assert done.returncode == 0 and done.stdout.startswith("CACHE-1, level visible")
-    assert "Why: " in done.stdout and "Example CACHE-1.2: ring window=" in done.stdout
+    assert done.returncode == 0 and done.stdout.startswith("RING-4 is CACHE-1 now")
+    assert (
+        "Why: " in done.stdout
+        and "CACHE-1, level visible" in done.stdout
+        and "Example CACHE-1.2: ring window=" in done.stdout
+    )
     chapter = kvconform("explain", "RING")
     assert [line[:7].strip() for line in chapter.stdout.splitlines() if line.startswith("RING-")][:3] == [
         "RING-1",

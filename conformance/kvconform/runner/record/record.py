@@ -28,7 +28,7 @@ from kvreports.run import findings
 from kvspec import SPEC_VERSION
 from kvspec.contract import Description
 from kvspec.reading import clauses
-from kvspec.reading.clauses import Clause
+from kvspec.reading.clauses import Clause, index
 from kvspec.records.document import Version
 from kvspec.records.run import CAUSES, ClauseRecord, Failure, Record
 
@@ -121,11 +121,17 @@ def _clause(evidence: Evidence) -> ClauseRecord:
     )
 
 
+def _on(clause: str, failure: Failure) -> str:
+    """The clause; of a general one the kind too, as it may be broken on several."""
+    known = index().get(clause)
+    return f"{clause} {failure.trace.get('kind')}" if known and known.general else clause
+
+
 def _one_each(failures: list[Failure]) -> list[Failure]:
     """Those that are the shortest of their cause for some clause, or of a known deviation."""
     kept, told = [], set[tuple[str, str]]()
     for f in failures:
-        new = {(clause, f.known.get(clause, f.cause)) for clause in f.clauses or [f.verdict]} - told
+        new = {(_on(clause, f), f.known.get(clause, f.cause)) for clause in f.clauses or [f.verdict]} - told
         told |= new
         kept += [f] if new else []
     return kept

@@ -32,7 +32,7 @@ SAMPLES = (
         "output at [0, 0, 0, 0]: expected 1, found 2 is off by 1",
         "output at [1, 0, 2, 3]: expected 4, found 0 is off",
     ),
-    ("expected refused CACHE-7, found ok", "expected refused CACHE-7, found ok"),
+    ("expected refused RING-10, found ok", "expected refused CACHE-7, found ok"),
     ("expected ok, found refused CACHE-7", "expected ok, found refused"),
     ("expected ok, found error (TypeError: a (b.py:1))", "expected ok, found error (ValueError: c (d.py:2))"),
 )
