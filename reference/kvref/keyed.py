@@ -39,7 +39,7 @@ class Keyed:
     def __init__(self, config: Config) -> None:
         valid = refusals.valid(config) and config.batch == 1 and config.granule in (None, "page", "row")
         if not valid or config.page_size is None or config.pages is None:
-            raise refusals_keyed.config("KEY-1", config)
+            raise refusals_keyed.config("CACHE-3", config)
         cite("KEY-2")
         self.config, self.size, self.rows = config, int(config.page_size), config.granule == "row"
         self.keys, self.values = (

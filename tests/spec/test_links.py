@@ -52,10 +52,11 @@ def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
         (folder / "report.md").read_text(encoding="utf-8"),
         json_file.load(folder / "record.json", Record),
     )
-    told = {c.id for c in record.clauses} & set(index())
-    assert len(told) > 400 and (record.spec.hash != digest() or told == set(index()))
-    for id_ in told:
-        assert f"\n| [{id_}](../../../spec/kvspec/chapters/{index()[id_].chapter}.md#{id_})" in text
+    told = {c.id: c.verdict != "NOT_CLAIMED" for c in record.clauses if c.id in index()}
+    assert len(told) > 400 and (record.spec.hash != digest() or set(told) == set(index()))
+    for id_, claimed in told.items():
+        row = "\n| " if claimed else ""
+        assert f"{row}[{id_}](../../../spec/kvspec/chapters/{index()[id_].chapter}.md#{id_})" in text
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class KeyedModel:
     def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         right = config.batch == 1 and config.granule in (None, "page", "row") and config.page_size and config.pages
         if not right or not common.valid(config):
-            raise refusals.config("KEY-1", config)
+            raise refusals.config("CACHE-3", config)
         cite("KEY-2")
         self.config, self.size, self.total = config, config.page_size or 1, config.pages or 1
         self.all: dict[int, Sequence_] = {}

@@ -40,8 +40,8 @@ def test_it_names_the_clause_and_the_bug_and_draws_the_shortest_trace(shown: tup
     folder, out = shown
     record = json_file.load(folder / "record.json", Record)
     assert "Diagnosis: your cache behaves like one with a stale cursor." in out
-    assert "Look first at RING-7: FAIL, wrong row" in out
-    assert record.failures[0].words == "ring kv_heads=1 window=2: append 2; rewind 1; append 1"
+    assert "Look first at CACHE-8: FAIL, wrong row" in out
+    assert record.failures[0].words == "ring kv_heads=1 window=2: append 1; rewind 0; append 1"
     assert sum(coverage.operations for coverage in record.coverage.values()) < MOST_OPERATIONS
     assert "What is wrong" in (folder / "report.html").read_text()
 
@@ -52,7 +52,7 @@ def test_the_last_screen_of_a_terminal_holds_the_answer(columns: int, shown: tup
     printed = run_text.render([json_file.load(shown[0] / "record.json", Record)], index(), columns).splitlines()
     assert max(len(line) for line in printed if not line.startswith("kvconform ")) <= columns
     screen = [line[i : i + columns] for line in printed for i in range(0, len(line) or 1, columns)][-20:]
-    answers = ("broken-ring: Does not conform (", "QUICK RUN, which left out: ", "kvconform explain RING-7")
+    answers = ("broken-ring: Does not conform (", "QUICK RUN, which left out: ", "kvconform explain CACHE-8")
     at = [next(i for i, line in enumerate(screen) if line.startswith(words)) for words in answers]
     assert at == sorted(at) and any(line.startswith("!  3  append 1") for line in screen[: at[0]])
     assert sum(line.startswith("QUICK RUN") for line in printed) == 1
