@@ -88,11 +88,11 @@ def test_the_metadata_name_every_python_that_is_promised() -> None:
 def test_a_run_may_require_a_spec(capsys: pytest.CaptureFixture) -> None:
     for taken in (SPEC_VERSION, SPEC_VERSION.partition(".")[0]):
         require(taken)
-    for other in ("2", "0.10", "0.", ""):
+    for other in ("3", "0.1", "2.", ""):
         with pytest.raises(BadInput, match="is required, and this kvconform has"):
             require(other)
-    assert cli.main(["run", "reference", "--require-spec", "2"]) == 2
-    assert "spec 2 is required" in capsys.readouterr().err
+    assert cli.main(["run", "reference", "--require-spec", "3"]) == 2
+    assert "spec 3 is required" in capsys.readouterr().err
 
 
 def test_the_readme_has_only_absolute_links_on_pypi() -> None:

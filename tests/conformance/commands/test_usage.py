@@ -31,9 +31,9 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown chapter": (("run", "reference", "--chapter", "spiral"), "unknown chapter 'spiral'; known: growing"),
     "an unknown clause": (
         ("run", "reference", "--clause", "RING-99"),
-        "unknown clause 'RING-99'; did you mean CACHE-7",
+        "unknown clause 'RING-99'; did you mean RING-19",
     ),
-    "a clause of no chapter": (("run", "reference", "--clause", "X"), "unknown clause 'X'; known: GROW-1 to"),
+    "a clause of no chapter": (("run", "reference", "--clause", "X"), "unknown clause 'X'; known: CACHE-1 to"),
     "a misspelt chapter": (("run", "reference", "--chapter", "rng"), "unknown chapter 'rng'; did you mean ring"),
     "what failed, of no run": (("run", "reference", "--last-failed"), "--last-failed needs --report DIR"),
     "two endings": (("run", "reference", "-x", "--maxfail", "2"), "not allowed with argument -x"),
@@ -74,7 +74,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "a command that talks": (("run", "--", "echo", "hello"), "its worker does not start: PROTOCOL"),
     "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
     "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
-    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean CACHE-7"),
+    "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean RING-19"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
     "a trace that is not there": (("replay", "no-such.json"), "'no-such.json' is no file, and no trace in words"),
     "a trace without its colon": (

@@ -20,7 +20,8 @@ def declaring(**chapters: Any) -> Any:
 @pytest.mark.parametrize(
     ("clause", "chapters", "why"),
     [
-        ("CACHE-1", {"growing": "visible"}, "does not declare the chapter ring"),
+        ("CACHE-12", {"page": "visible"}, "does not declare the chapter growing or ring or layers"),
+        ("RING-7", {"growing": "visible"}, "does not declare the chapter ring"),
         ("RESIDENCY-5", {"growing": "storage", "residency": "storage"}, "it speaks of the chapter ring"),
         ("RING-19", {"ring": "visible"}, "level storage"),
         ("RING-10", {"ring": {"level": "visible", "rewind": -1}}, "rewind -1"),

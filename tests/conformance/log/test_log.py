@@ -35,8 +35,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
 def lives(chapter: str, level: str) -> Iterator[list[logs.Line]]:
     """The frozen examples of a chapter as a log holds them, but for those with tensors: no name tells these."""
     for vector in files.read(files.FROZEN / files.name("examples", chapter))["vectors"]:
-        texts = json.dumps(vector["steps"])
-        if vector["kind"] in TOLD and '"tensor"' not in texts and '"kind": "store"' not in texts:
+        if set(vector["needs"]) <= set(TOLD) and '"tensor"' not in json.dumps(vector["steps"]):
             yield [logs.head(vector["kind"], vector["config"], chapters=CLAIMS[level]), *vector["steps"][1:]]
 
 

@@ -109,7 +109,7 @@ def test_a_failure_is_told_as_it_is_found_and_a_clause_once(monkeypatch: pytest.
     progress.expect(["one", "two"])
     for _ in range(2):
         progress.ended(result)
-    assert out.getvalue().count("FAIL CACHE-7 in one: slot 2, head 1 holds row c") == 1 and progress.failed == 2
+    assert out.getvalue().count("FAIL GROW-5 in one: slot 2, head 1 holds row c") == 1 and progress.failed == 2
 
 
 def test_a_quiet_run_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,9 +119,10 @@ def filled(trace: Trace) -> Any:
 def test_each_real_bug_is_found_by_its_vector(tmp_path: Path) -> None:
     """By the plain reader, on the reference with the bug: but for bugs that show in what operations cost alone."""
     export.export(tmp_path, ["mutants"])
-    listed = {v["id"]: v for file in tmp_path.glob("mutants-*.json") for v in files.read(file)["vectors"]}
+    at = {v["id"]: (v, file) for file in tmp_path.glob("mutants-*.json") for v in files.read(file)["vectors"]}
+    listed = {id_: vector for id_, (vector, _) in at.items()}
     planted = {m.id: m for m in known_bugs.real() if m.id in listed}
-    missed = {id_ for id_, m in planted.items() if not seen(tmp_path, listed[id_], m.adapter())}
+    missed = {id_ for id_, m in planted.items() if not seen(*at[id_], m.adapter())}
     assert {id_: listed[id_]["words"] for id_ in missed if not costs_alone(planted[id_], listed[id_])} == {}
     assert len(planted) > 100 > 10 > len(missed)
 
@@ -132,15 +133,14 @@ def costs_alone(m: Mutant, vector: dict[str, Any]) -> bool:
     return {d.field for d in differences} == {"meter"}
 
 
-def seen(folder: Path, vector: dict[str, Any], adapter: Any) -> bool:
-    """Whether a vector shows that something is wrong with an adapter."""
+def seen(vector: dict[str, Any], file: Path, adapter: Any) -> bool:
+    """Whether a vector of a file shows that something is wrong with an adapter."""
 
     def make() -> Any:
         made = Engine(vector)
         made.session = Session(adapter, observe=("state", "history", "mask", "sees", "held", "offset", "can"))
         return made
 
-    file = folder / files.name("mutants", index()[vector["clause"]].chapter)
     tensors = reader._tensors(file.with_suffix(".safetensors"))
     try:
         return any(reader._differences(vector, tensors, make(), False))
