@@ -25,7 +25,7 @@ from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import outcomes
 from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
 from kvconform.runner.verdict.models import demand_claimed, deviating
-from kvconform.runner.verdict.tally import Tally, empty_coverage
+from kvconform.runner.verdict.tally import Tally, empty_coverage, places
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
@@ -212,7 +212,7 @@ class AdapterUnderTest:
         if not kept.expected:
             self.broke(clause, message)
         self.tally.failing += 1
-        self.tally.present[clause] += 1
+        self.tally.present.update(places(clause, side.trace.kind))
         self.tally.differed[clause] += 1
         return kept
 

@@ -243,9 +243,7 @@ static bool fits(const Config *c, int part, const Tensor *t, long n) {
            s[3] == c->dim[part];
 }
 
-static Answer refused(const Cache *c, const char *growing, const char *ring) {
-    return (Answer){"refused", c->config.ring ? ring : growing, c, -1};
-}
+static Answer refused(const Cache *c, const char *clause) { return (Answer){"refused", clause, c, -1}; }
 
 /* Open a cache. Where that is refused, what was open under this name stays. */
 static Answer do_open(const char *question, Cache **place) {
@@ -260,7 +258,7 @@ static Answer do_open(const char *question, Cache **place) {
     bool sizes = made.batch > 0 && made.kv_heads > 0 && made.dim[KEYS] > 0 && made.dim[VALUES] > 0 && made.step > 0;
     if (!made.ring && !is(get(question, "kind"), "growing")) return (Answer){"unsupported", NULL, *place, -1};
     if (!sizes || made.dtype < 0 || (window ? made.window < 1 : made.ring))
-        return (Answer){"refused", made.ring ? "CACHE-3" : "CACHE-3", *place, -1};
+        return refused(*place, "CACHE-3");
     if (*place) cache_free(*place);
     else *place = malloc(sizeof **place);
     **place = (Cache){.config = made};
@@ -301,7 +299,7 @@ static Answer do_view(const Cache *c) {
 static Answer do_rewind(Cache *c, long to, bool rewinds) {
     bool can = cache_can_rewind(c, to), range = 0 <= to && to <= c->offset;
     Answer a = {"ok", NULL, c, can};
-    if (rewinds && !can) a = refused(c, "CACHE-7", range ? "RING-10" : "CACHE-7");
+    if (rewinds && !can) a = refused(c, range ? "RING-10" : "CACHE-7");
     else if (rewinds) cache_rewind(c, to);
     a.can = can;
     return a;

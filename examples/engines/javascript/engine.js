@@ -276,7 +276,7 @@ function open(name, kind, config) {
   const sizes = [config.batch, config.kv_heads, config.k_dim, config.v_dim, config.step, config.window ?? 1];
   const valid = sizes.every((n) => n >= 1) && config.dtype in BYTES && config.dtype !== "bool";
   if (kind !== "growing" && kind !== "ring") return "unsupported";
-  if (!valid || (kind === "ring" && !config.window)) throw new Refused(kind === "ring" ? "CACHE-3" : "CACHE-3");
+  if (!valid || (kind === "ring" && !config.window)) throw new Refused("CACHE-3");
   caches[name] = { cache: kind === "ring" ? new Ring(config.window) : new Growing(), config };
   return "ok";
 }
@@ -285,8 +285,7 @@ function append({ cache, config }, { keys, values }, tensors) {
   const n = keys.shape[2];
   const shape = (dim) => `${[config.batch, config.kv_heads, n, dim]}`;
   const fits = (t, dim) => t.dtype === config.dtype && `${t.shape}` === shape(dim);
-  if (n && !(fits(keys, config.k_dim) && fits(values, config.v_dim)))
-    throw new Refused(cache instanceof Ring ? "CACHE-2" : "CACHE-2");
+  if (n && !(fits(keys, config.k_dim) && fits(values, config.v_dim))) throw new Refused("CACHE-2");
   cache.append(n ? rowsOf({ keys, values }) : []);
   if (observe.includes("history")) tensors.push(...pair("history", cache.history(), config));
   if (observe.includes("mask")) tensors.push(maskTensor(cache.mask(["causal"], config.batch)));

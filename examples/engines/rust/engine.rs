@@ -126,7 +126,7 @@ impl Cache {
 
     fn can_rewind(&self, to: i64) -> Result<(), Refused> {
         if to < 0 || to > self.offset as i64 {
-            return Err(if self.window.is_some() { "CACHE-7" } else { "CACHE-7" });
+            return Err("CACHE-7");
         }
         let overwritten = self.window.is_some_and(|window| self.offset > window);
         if overwritten && to < self.offset as i64 {
@@ -318,7 +318,7 @@ fn open(question: &str) -> Result<Option<Opened>, Refused> {
     let (dtype, window) = (get(config, "dtype"), get(config, "window").parse::<i64>().ok());
     let right = sizes.iter().all(|&n| n > 0) && ["f32", "f16", "bf16"].contains(&dtype);
     if !right || window.is_some() != ring || window.is_some_and(|window| window < 1) {
-        return Err(if ring { "CACHE-3" } else { "CACHE-3" });
+        return Err("CACHE-3");
     }
     let [batch, kv_heads, k_dim, v_dim, step] = sizes.map(|n| n as usize);
     let width = batch * kv_heads * (k_dim + v_dim) * bytes_of(dtype);
@@ -340,7 +340,7 @@ impl Opened {
         let n = tensors[0].shape[2];
         let shape = |part: usize| [self.batch, self.kv_heads, n, self.dim[part]];
         if n > 0 && (0..2).any(|part| tensors[part].shape != shape(part) || tensors[part].dtype != self.dtype) {
-            return Err(if self.cache.window.is_some() { "CACHE-2" } else { "CACHE-2" });
+            return Err("CACHE-2");
         }
         let mut rows = vec![];
         for (i, part) in (0..n).flat_map(|i| [(i, 0), (i, 1)]) {

@@ -35,9 +35,9 @@ class Tally:
     tests: dict[str, list[str]] = field(default_factory=dict)
     oracles: dict[str, str] = field(default_factory=dict)
     agreed: Counter[str] = field(default_factory=Counter)
-    """Traces without a difference that exercised the clause."""
+    """Traces without a difference that exercised the clause; of a general one those of each kind too."""
     present: Counter[str] = field(default_factory=Counter)
-    """Traces with a difference that exercised the clause, at whatever step."""
+    """Traces with a difference that exercised the clause, at whatever step; of a general one as above."""
     differed: Counter[str] = field(default_factory=Counter)
     """Traces whose differing step fails the clause."""
     failing: int = 0
@@ -78,7 +78,8 @@ class Tally:
         self.judged += 1
         self.differed.update(seen.blamed)
         if not seen.known:  # a known deviation tells nothing of which clause another failure is about
-            (self.present if seen.failed else self.agreed).update(seen.suspected())
+            counts, kind = self.present if seen.failed else self.agreed, seen.trace.kind
+            counts.update(at for clause in seen.suspected() for at in places(clause, kind))
             self.failing += seen.failed
         for spent in seen.spent:
             self._spend((spent.kind, spent.op, spent.when), 1, spent.counts, spent.counts)
@@ -87,7 +88,7 @@ class Tally:
         """Count a law or another statement about whole traces that held."""
         self._exercise(clause, source, 1)
         self.with_rows.add(clause)
-        self.agreed[clause] += 1
+        self.agreed.update(places(clause, seen.trace.kind))
         self.oracles.setdefault(clause, seen.oracle)
         self._tested(clause, check)
         self._asked(clause, seen.trace.kind)
@@ -99,7 +100,8 @@ class Tally:
     def ended_early(self, clause: str, check: str, blamed: Iterable[str], suspected: bool = True) -> None:
         """Note that the clause's own example or law ended in a failure of others. No step exercises a law."""
         self.acted[clause] = self.acted.get(clause, False) or suspected
-        self.present[clause] += index()[clause].law
+        if index()[clause].law:
+            self.present.update(places(clause, check.partition("/")[0]))
         self.early.setdefault(clause, {}).setdefault(check, list(dict.fromkeys(blamed)))
 
     def not_finished(self, check: str, clause: str, why: str) -> None:
@@ -146,13 +148,18 @@ class Tally:
             kinds += [kind] if kind not in kinds else []
 
     def suspicion(self, clause: str) -> float:
-        """How well traces that differ and traces that agree single the clause out, 0 to 1.
+        """How well traces that differ and traces that agree single the clause out, 0 to 1; of a general clause on
+        the kind where it does so best, as it may be broken there alone.
 
         The Ochiai coefficient of spectrum-based fault localisation (Abreu, Zoeteweij, van Gemund 2006):
         `present / sqrt(failing * (present + agreed))`.
         """
-        present = self.present[clause]
-        return present / sqrt(self.failing * (present + self.agreed[clause])) if present else 0.0
+        on = [at for at in self.present if at.startswith(f"{clause} ")]
+        return max(self._singled_out(at) for at in (clause, *on))
+
+    def _singled_out(self, at: str) -> float:
+        present = self.present[at]
+        return present / sqrt(self.failing * (present + self.agreed[at])) if present else 0.0
 
     def merge(self, other: Tally) -> None:
         """Add what another tally counted."""
@@ -193,6 +200,11 @@ class Tally:
         """As it stands in the journal."""
         document: dict[str, Any] = msgspec.to_builtins(self)
         return document
+
+
+def places(clause: str, kind: str) -> tuple[str, ...]:
+    """Where traces of a kind count: for the clause, and of a general one also on this kind."""
+    return (clause, f"{clause} {kind}") if clause in index() and index()[clause].general else (clause,)
 
 
 def from_json(said: dict[str, Any]) -> Tally:
