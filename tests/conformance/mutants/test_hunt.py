@@ -97,7 +97,7 @@ def test_a_right_cache_at_level_visible_is_not_found_by_rows_that_are_alike(
 
 @pytest.mark.usefixtures("few_large")
 def test_a_bug_that_breaks_another_clause_than_it_says_was_blamed_wrongly() -> None:
-    found = hunt.hunt(mutant(controls.Losing, ("CACHE-3",)))
+    found = hunt.hunt(mutant(controls.Losing, ("RING-10",)))
     assert found.killed and found.right is False
 
 
