@@ -100,6 +100,14 @@ def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:
     assert ['<td class="bad">1</td>' in row for row in rows] == [True, False] and "<td>3</td>" in rows[1]
 
 
+def test_a_page_has_one_card_a_bug_with_all_its_clauses_and_traces() -> None:
+    shown = [deviation("wrong result", "mask", "RING-1"), deviation("wrong result", "mask", "RING-3")]
+    page = html.render(Board([Engine(passing(), "r", [*shown, deviation("unchecked", "sizes", "RING-14")])], []))
+    assert page.count('<article class="deviation">') == 2
+    assert "<summary>Wrong result in RING-1, RING-3: why mask</summary>" in page
+    assert page.count("Other traces that show it:") == 1 and "<li>RING-3 <code>" in page
+
+
 def test_ours_stand_in_a_table_of_their_own_and_are_not_counted() -> None:
     theirs = Engine(replace(passing(), adapter=passing().adapter | {"name": "theirs"}), "t", [])
     mine = Engine(replace(passing(), adapter=passing().adapter | {"name": "reference"}), "r", [], ours=True)
