@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvreports import page
+from kvreports import inline_markdown, page
 from kvreports.board import served
 from kvreports.board.engines import Board
 from kvreports.board.trend import trend
@@ -28,6 +28,7 @@ def render(board: Board) -> str:
         kinds=standing.KINDS,
         meaning=standing.WORDS,
         served=served,
+        said=inline_markdown.html,
         no_page=lambda clause: "",
         to_record=lambda anchor, chapter="": f"#{anchor}-{chapter}" if chapter else f"#{anchor}",
     )

@@ -54,7 +54,7 @@ def files(content: Content) -> Iterator[tuple[str, str]]:
         site.render("board.html.j2", "board", board=content.board, trend=trend, served=served),
     )
     if content.board.compared:
-        yield addresses.file("versions"), site.render("versions.html.j2", "versions")
+        yield addresses.file("versions"), site.render("versions.html.j2", "versions", said=inline_markdown.html)
     yield from _records(site)
     yield from _texts(site)
     yield from _chapter_pages(site)
