@@ -41,7 +41,20 @@ GPU_PEERS = ("torch==2.13.0", "triton==3.7.1", "jax==0.10.2")
 """Packages of peers on a GPU that are tried without one."""
 
 PLAYWRIGHT, AXE = "playwright==1.65.2", "axe-core@4.11.0"
-LOOKED_AT = ("", "guide", "ring", "RING-3", "RING-10", "differences", "board", "bugs", "words", "search", "player")
+LOOKED_AT = (
+    "",
+    "guide",
+    "ring",
+    "RING-3",
+    "RING-10",
+    "differences",
+    "board",
+    "versions",
+    "bugs",
+    "words",
+    "search",
+    "player",
+)
 """What drives the browser, what looks for barriers, and which pages are looked at: one of each sort."""
 
 CANNOT_RUN = 4
@@ -278,7 +291,8 @@ def browser(session: nox.Session) -> None:
 
 def _site(session: nox.Session) -> Path:
     _install(session, "site")
-    folder, records = REPORTS / "site", sorted(Path("reports/published").glob("**/record.json"))
+    folder, published = REPORTS / "site", Path("reports/published")
+    records = sorted([*published.glob("**/record.json"), *published.glob("versions/*.json")])
     session.run(
         *("kvconform", "site", *map(str, records), "--known", KNOWN),
         *("--repository", ".", "--out", str(folder)),

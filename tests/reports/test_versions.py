@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,3 +154,14 @@ def test_the_script_of_a_mended_bug_is_short_and_needs_the_engine_alone(script: 
     text = script.read_text(encoding="utf-8")
     code = text.split(chr(34) * 3)[2].strip()
     assert len(code.splitlines()) <= 25 and not re.search(r"import .*kv(conform|spec|ref|adapters)", code)
+
+
+def test_what_cannot_be_begun_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(versions.shutil, "which", lambda name: "/bin/uv")
+    with pytest.raises(SystemExit):
+        versions.main(["mlx"], tmp_path)
+    assert "no table of mlx in versions.toml; there are mlx-lm, transformers" in capsys.readouterr().err
+    monkeypatch.setattr(versions.shutil, "which", lambda name: None)
+    with pytest.raises(SystemExit):
+        versions.main(["mlx-lm"], tmp_path)
+    assert "python3 -m pip install uv" in capsys.readouterr().err

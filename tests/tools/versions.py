@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -151,6 +152,12 @@ def main(arguments: list[str], folder: Path) -> None:
     parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"{', '.join(engines())}; all without one")
     parser.add_argument("--keep", type=Path, default=folder)
     options = parser.parse_args(arguments)
+    if shutil.which("uv") is None:
+        parser.error("it makes environments with uv: python3 -m pip install uv")
+    if unknown := set(options.engines) - engines().keys():
+        parser.error(
+            f"there is no table of {', '.join(sorted(unknown))} in versions.toml; there are {', '.join(engines())}"
+        )
     for name in options.engines or engines():
         record = judged(name, engines()[name], options.keep.absolute())
         json_file.write(PUBLISHED / f"{name}.json", json_file.dumps(record))
