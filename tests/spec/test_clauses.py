@@ -197,6 +197,11 @@ def test_links_in_chapters_are_whole_and_secure(chapter: str) -> None:
     assert wrong == [] and "http://" not in text
 
 
+def test_no_rule_leads_to_a_withdrawn_clause() -> None:
+    gone = {(c.id, i) for c in index().values() for i in _ID.findall(c.text) if i in withdrawn()}
+    assert gone == set()
+
+
 def test_references_between_clauses_lead_somewhere() -> None:
     named = {i for p in TEXTS for i in _ID.findall(chapter_text(p))}
     assert named | {*moved()} == {*index(), *withdrawn()}
