@@ -209,7 +209,7 @@ def board(session: nox.Session) -> None:
     _install(session)
     folder = Path("reports/published/engines")
     records = [*folder.glob("*/record.json"), *folder.parent.glob("serving/*/record.json")]
-    _board(session, sorted([*records, *folder.parent.glob("versions/*.json")]), folder)
+    _board(session, sorted([*records, *folder.glob("versions/*.json")]), folder)
     REPORTS.mkdir(exist_ok=True)
     (folder / "board.html").replace(REPORTS / "board.html")
 
@@ -292,7 +292,7 @@ def browser(session: nox.Session) -> None:
 def _site(session: nox.Session) -> Path:
     _install(session, "site")
     folder, published = REPORTS / "site", Path("reports/published")
-    records = sorted([*published.glob("**/record.json"), *published.glob("versions/*.json")])
+    records = sorted([*published.glob("**/record.json"), *published.glob("engines/versions/*.json")])
     session.run(
         *("kvconform", "site", *map(str, records), "--known", KNOWN),
         *("--repository", ".", "--out", str(folder)),

@@ -23,7 +23,7 @@ from support.samples.record_samples import failing, passing
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"
 RECORDS = sorted([*PUBLISHED.glob("*/record.json"), *PUBLISHED.parent.glob("serving/*/record.json")])
-RECORDS += sorted(PUBLISHED.parent.glob("versions/*.json"))
+RECORDS += sorted(PUBLISHED.glob("versions/*.json"))
 KNOWN = ROOT / "deviations" / "kvconform.toml"
 SPEC = "../../../spec/kvspec/chapters"
 """Where the chapters are, seen from the published board."""

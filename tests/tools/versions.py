@@ -2,7 +2,7 @@
 
 `python -m tools.versions [ENGINE ...] [--keep DIR]`, in `tests`, makes an environment for each release of
 `versions.toml` with uv, in a temporary folder or in DIR, runs the scripts of the engine in it, and writes
-`reports/published/versions/ENGINE.json`. Where an environment cannot be made, it fails and writes nothing.
+`reports/published/engines/versions/ENGINE.json`. Where an environment cannot be made, it fails and writes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kvspec.tables import table
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deviations"
-PUBLISHED = ROOT / "reports" / "published" / "versions"
+PUBLISHED = ROOT / "reports" / "published" / "engines" / "versions"
 SECONDS = 600
 """What the scripts of a release may take."""
 ASKS = """

@@ -24,7 +24,7 @@ from tools import site_links
 
 ROOT = Path(__file__).parents[3]
 RECORDS = [ROOT / f"reports/published/engines/{n}/record.json" for n in ("mlx-rotating", "executorch-ring")]
-RECORDS.append(ROOT / "reports/published/versions/mlx-lm.json")
+RECORDS.append(ROOT / "reports/published/engines/versions/mlx-lm.json")
 
 
 @pytest.fixture(scope="module")
