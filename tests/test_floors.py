@@ -31,6 +31,7 @@ ENGINES = {
         "optimum",
         "ctranslate2",
         "onnxruntime_genai",
+        "mistralrs",
     ),
 }
 """What the adapters of released engines import, each its own."""

@@ -33,6 +33,7 @@ ENGINES = {
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},
     "openvino": {"openvino", "openvino_genai", "optimum"},
+    "mistralrs": {"mistralrs"},
     "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
@@ -86,6 +87,9 @@ def _models(script: str, folder: Path) -> Iterator[str]:
         probe = Probe.of("gemma3", f"window {asked[1] or 4},full", output)
         probe.write(folder, file_format="gguf")
         yield str(folder / "model.gguf")
+    if "Give the folder of a probe with windows" in text:
+        Probe.of("mistral", "2*window 8", "tokens").write(folder)
+        yield str(folder)
     if "in OpenVINO's format" in text:
         from kvadapters.serving.drivers.openvino_genai import exported
 
