@@ -35,8 +35,6 @@ for words in texts:
     runner = started()
     answer(runner, " ".join(words[:13]), 1)
     same += answer(runner, " ".join(words), 4) == answer(started(), " ".join(words), 4)
-print(
-    f"mistral.rs {version('mistralrs')}, windows of 8: answers behind 13 reused tokens, as without reuse"
-)
+print(f"mistral.rs {version('mistralrs')}, windows of 8: answers behind 13 reused tokens, as without reuse")
 print(f"expected: 10 of 10\nseen:     {same} of 10")
 sys.exit(same == 10)
