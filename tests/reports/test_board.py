@@ -102,7 +102,7 @@ def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:
 
 def test_a_page_has_one_card_a_bug_with_all_its_clauses_and_traces() -> None:
     shown = [deviation("wrong result", "mask", "RING-1"), deviation("wrong result", "mask", "RING-3")]
-    page = html.render(Board([Engine(passing(), "r", [*shown, deviation("unchecked", "sizes", "RING-14")])], []))
+    page = html.render(Board([Engine(passing(), "r", [*shown, deviation("unchecked", "sizes", "CACHE-3")])], []))
     assert page.count('<article class="deviation">') == 2
     assert "<summary>Wrong result in RING-1, RING-3: why mask</summary>" in page
     assert page.count("Other traces that show it:") == 1 and "<li>RING-3 <code>" in page
