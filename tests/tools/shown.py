@@ -87,8 +87,10 @@ def _models(script: str, folder: Path) -> Iterator[str]:
         probe = Probe.of("gemma3", f"window {asked[1] or 4},full", output)
         probe.write(folder, file_format="gguf")
         yield str(folder / "model.gguf")
-    if "Give the folder of a probe with windows" in text:
-        Probe.of("mistral", "2*window 8", "tokens").write(folder)
+    if asked := re.search(
+        r'Give the folder of a probe.*kvconform probe (\w+) --layers "([^"]+)" --output tokens', text
+    ):
+        Probe.of(asked[1], asked[2], "tokens").write(folder)
         yield str(folder)
     if "in OpenVINO's format" in text:
         from kvadapters.serving.drivers.openvino_genai import exported
