@@ -23,7 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each process that is start
 
 REPORTS = Path("kvconform-report")
 PUBLISHED = {
-    "runs": sorted(Path("reports/published").glob("*/record.json")),
+    "runs": [
+        Path("reports/published", name, "record.json") for name in ("reference", "opencl", "opencl-fast", "cupy")
+    ],
     "profile": [Path("reports/published/opencl/profile.json")],
     "mutants": [Path("reports/published/mutants/mutants.json")],
 }
@@ -159,10 +161,11 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def cubins(session: nox.Session) -> None:
-    """Compile the CUDA kernels for every architecture, which takes NVRTC (about 220 MB) and no GPU."""
+    """Compile the CUDA kernels for every architecture, or for those named. It takes NVRTC (220 MB) and no GPU."""
     _install(session, "nvrtc", "pytest", more=(NVRTC,))
     session.run("python", "-m", "kvgpu.runtimes.nvidia.nvrtc", *session.posargs)
-    session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py")
+    named = ["-k", " or ".join(("not sm_", *session.posargs))] if session.posargs else []
+    session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py", *named)
 
 
 def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:
