@@ -197,6 +197,11 @@ def test_links_in_chapters_are_whole_and_secure(chapter: str) -> None:
     assert wrong == [] and "http://" not in text
 
 
+def test_a_clause_has_one_reason() -> None:
+    parts = [part for p in TEXTS for part in chapter_text(p).split('<a id="')]
+    assert [part.partition('"')[0] for part in parts if part.count("*Why:*") > 1] == []
+
+
 def test_no_rule_leads_to_a_withdrawn_clause() -> None:
     gone = {(c.id, i) for c in index().values() for i in _ID.findall(c.text) if i in withdrawn()}
     assert gone == set()
