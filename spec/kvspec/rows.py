@@ -505,8 +505,11 @@ class SerialBook:
             for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
         )
         exact = forms(config) is None or argument(op, "fill") in EXACT
-        if self.kept is not None and keys.shape[:3] == values.shape[:3] and exact:
-            self._keep(first, config.dtype, keys, values)
+        if self.kept is not None:
+            for serial in range(first, first + n):
+                self.kept.pop(serial, None)  # rows that were refused had these serials
+            if keys.shape[:3] == values.shape[:3] and exact:
+                self._keep(first, config.dtype, keys, values)
         return keys, values
 
     def of_serials(self, config: Config, serials: list[int]) -> tuple[Array, Array]:

@@ -45,8 +45,9 @@ def test_ids_of_clauses_are_links(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["reference", "opencl", "opencl-fast", "cuda-cpu", "cuda-cpu-fast"])
-def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
-    """The report is of the spec that its record names; `nox -s release` wants that of today."""
+def test_each_claimed_clause_of_a_published_report_is_a_link(name: str) -> None:
+    """The report is of the spec that its record names; `nox -s release` wants that of today. Chapters that are not
+    claimed have a line each."""
     folder = ROOT / f"reports/published/{name}"
     text, record = (
         (folder / "report.md").read_text(encoding="utf-8"),
@@ -54,9 +55,8 @@ def test_each_clause_of_a_published_report_is_a_link(name: str) -> None:
     )
     told = {c.id: c.verdict != "NOT_CLAIMED" for c in record.clauses if c.id in index()}
     assert len(told) > 400 and (record.spec.hash != digest() or set(told) == set(index()))
-    for id_, claimed in told.items():
-        row = "\n| " if claimed else ""
-        assert f"{row}[{id_}](../../../spec/kvspec/chapters/{index()[id_].chapter}.md#{id_})" in text
+    for id_ in (i for i, claimed in told.items() if claimed):
+        assert f"\n| [{id_}](../../../spec/kvspec/chapters/{index()[id_].chapter}.md#{id_})" in text
 
 
 def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:

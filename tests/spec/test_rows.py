@@ -195,6 +195,16 @@ def test_a_row_is_described_as_a_person_would(array: Array, words: str) -> None:
     assert describe(array, "k", (0, 1, 0)) == words
 
 
+def test_rows_that_were_refused_are_not_kept_in_the_place_of_those_that_a_form_rounds() -> None:
+    """A form rounds `bits`, which are not kept: attention would be compared with the rows of the refused append."""
+    book, config = SerialBook(), Config(k_dim=8, v_dim=8, form="int8/8")
+    book.kept = {}
+    book.rows({"op": "append", "n": 2, "k_dim": 11}, config, 2)
+    assert set(book.kept) == {0, 1}
+    book.rows({"op": "append", "n": 1, "fill": "bits"}, config, 1)
+    assert set(book.kept) == {1}
+
+
 def test_rows_that_are_kept_outlive_a_scribble_on_those_handed_out() -> None:
     book = SerialBook()
     book.kept = {}
