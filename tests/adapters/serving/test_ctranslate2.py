@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Wanted
-from kvconform.serving.run import Run
 from kvspec.errors import BadInput
+from support.running.whole_engines import judged
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -36,14 +36,8 @@ def started(folder: Path, **wanted: Any) -> Any:
     return driver(Wanted(str(folder), **({"block": 4, "sequences": 4} | wanted)))
 
 
-def judged(driver: Any, requests: int, probe: Probe = PROBE) -> Run:
-    run = Run(probe, driver, Precision())
-    run.go(requests, 1)
-    return run
-
-
 def test_static_prompts_and_batches_are_right(folder: Path) -> None:
-    run = judged(started(folder), 60)
+    run = judged(started(folder), PROBE, 60)
     assert not run.wrong_histories and run.player.counts["cached tokens told"] > 100
 
 
@@ -60,14 +54,14 @@ def test_a_static_prompt_of_another_text_is_found(folder: Path) -> None:
         return answered(batch)
 
     driver.answered = confused
-    assert judged(driver, 200).failures
+    assert judged(driver, PROBE, 200).failures
 
 
 def test_a_prompt_longer_than_a_window_is_computed_wrongly(tmp_path: Path) -> None:
     """`deviations/serving/ctranslate2_window_prompt.py` shows it without this suite."""
     probe = engines.small("gemma3", "full,window 5")
     probe.write(tmp_path)
-    run = judged(started(tmp_path), 30, probe)
+    run = judged(started(tmp_path), probe, 30)
     assert "another context" in "".join(run.failures[0].drawing)
 
 

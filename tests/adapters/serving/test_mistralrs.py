@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Wanted
-from kvconform.serving.run import Run
 from kvspec.errors import BadInput
+from support.running.whole_engines import judged
 
 pytest.importorskip("mistralrs", reason="mistral.rs is not installed")
 
@@ -34,14 +34,8 @@ def started(folder: Path, **wanted: Any) -> Any:
     return driver(Wanted(str(folder), **wanted))
 
 
-def judged(driver: Any, requests: int) -> Run:
-    run = Run(PROBE, driver, Precision())
-    run.go(requests, 1)
-    return run
-
-
 def test_its_cache_of_prefixes_is_right(folder: Path) -> None:
-    run = judged(started(folder), 60)
+    run = judged(started(folder), PROBE, 60)
     assert not run.wrong_histories and run.player.counts["cached tokens told"] > 100
 
 
@@ -58,7 +52,7 @@ def test_a_prefix_of_another_text_is_found(folder: Path) -> None:
         return answered(batch)
 
     driver.answered = confused
-    assert judged(driver, 200).failures
+    assert judged(driver, PROBE, 200).failures
 
 
 @pytest.mark.parametrize("wanted", [{"dtype": "f64"}, {"rows": "q8"}, {"block": 16}], ids=lambda w: next(iter(w)))

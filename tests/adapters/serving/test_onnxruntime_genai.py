@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Wanted
-from kvconform.serving.run import Run
 from kvspec.errors import BadInput
+from support.running.whole_engines import judged
 
 pytest.importorskip("onnxruntime_genai", reason="onnxruntime-genai is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
@@ -36,12 +36,6 @@ def started(folders: dict[str, Path], probe: Probe, **wanted: Any) -> Any:
 
     start = made.engine if probe is TOKENS else made.driver
     return start(Wanted(str(folders[probe.output]), **{"sequences": 4, **wanted}))
-
-
-def judged(driver: Any, probe: Probe, requests: int, rows: str | None = None) -> Run:
-    run = Run(probe, driver, Precision("f32", rows))
-    run.go(requests, 1)
-    return run
 
 
 @pytest.mark.parametrize("probe", [FULL, TOKENS], ids=["generators", "engine"])

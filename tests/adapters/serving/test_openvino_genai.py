@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Request, Wanted
-from kvconform.serving.run import Run
 from kvspec.errors import BadInput
+from support.running.whole_engines import judged
 
 openvino_genai = pytest.importorskip("openvino_genai", reason="OpenVINO GenAI is not installed")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -32,12 +32,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-def judged(driver: Any, requests: int) -> Run:
-    run = Run(PROBE, driver, Precision())
-    run.go(requests, 1)
-    return run
-
-
 def started(folder: Path) -> Any:
     from kvadapters.serving.drivers.openvino_genai import driver
 
@@ -45,7 +39,7 @@ def started(folder: Path) -> Any:
 
 
 def test_it_is_right_in_a_small_pool_and_says_that_it_tells_nothing(folder: Path) -> None:
-    run = judged(started(folder), 60)
+    run = judged(started(folder), PROBE, 60)
     assert not run.wrong_histories and run.player.counts["cached tokens told"] == 0
 
 
@@ -62,7 +56,7 @@ def test_a_first_block_of_another_request_is_found(folder: Path) -> None:
         return submit(request)
 
     driver.submit = confused
-    assert judged(driver, 200).failures
+    assert judged(driver, PROBE, 200).failures
 
 
 @pytest.mark.parametrize(

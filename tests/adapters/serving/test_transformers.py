@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision, Probe
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Wanted
 from kvconform.serving.run import Run
 from kvspec.errors import BadInput
+from support.running import whole_engines
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
@@ -38,9 +39,7 @@ def folder(probe: Probe, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def judged(name: str, probe: Probe, folder: Path, requests: int, **sizes: Any) -> Run:
     driver = import_module(f"kvadapters.serving.drivers.{name}").driver(Wanted(str(folder), **sizes))
-    run = Run(probe, driver, Precision())
-    run.go(requests, 1)
-    return run
+    return whole_engines.judged(driver, probe, requests)
 
 
 def test_generate_goes_on_from_earlier_caches(probe: Probe, folder: Path) -> None:
