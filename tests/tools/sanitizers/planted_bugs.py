@@ -281,7 +281,7 @@ BUGS = {
         Planted(
             "a table of more pages", "read past the end", "(i64)table[entry]", "(i64)table[4096 * entry + 4096]"
         ),
-        Planted("a buffer filled too far", "write past the end", "to)[q] = all", "to)[q + 32] = all"),
+        Planted("a buffer filled too far", "write past the end", "to)[q] = all", "to)[q + 1] = all"),
         Planted("zeros in a guard band", DIFFERENCE, "i < values_end)) << k", "i <= values_end)) << k"),
     ),
     "tsan-copies": (
