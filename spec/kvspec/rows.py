@@ -454,8 +454,9 @@ def _named(digits: Array, ranges: Array, dim: int) -> Name:
 class SerialBook:
     """Hands out the rows of one trace, a new serial to each position, and reads them back."""
 
-    def __init__(self) -> None:
-        self.next = 0
+    def __init__(self, any_nan: bool = False) -> None:
+        self.next, self.any_nan = 0, any_nan
+        """The next serial; and whether any NaN is as good as another, as in caches in a form."""
         self.kept: dict[int, tuple[Array, Array]] | None = None
         """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, if needed later."""
         self.by_value: set[int] = set()
@@ -497,6 +498,7 @@ class SerialBook:
         """Make n key and value rows for an operation on a cache of this config, `ahead` serials on."""
         shape, first = overridden(config, op), self.next + ahead
         self._made_to = first + n
+        self._rounded = [each for each in self._rounded if each[1] < first]  # others were refused
         n_values = op.get("values")
         for refused in (self.settled, self.by_value):
             refused.difference_update(range(first, first + n) if refused else ())
@@ -591,8 +593,7 @@ class SerialBook:
         """Tell whether two rows are equal to the bit. In rows that were cast, rotated or encoded a NaN is any."""
         self._recall()
         settled_ = settled(a).tobytes()
-        encoded = bool(self._rounded)
-        changed = encoded or settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
+        changed = self.any_nan or settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
         return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
 
     def places(self, row: Array) -> Mapping[Place, int]:

@@ -205,6 +205,14 @@ def test_rows_that_were_refused_are_not_kept_in_the_place_of_those_that_a_form_r
     assert set(book.kept) == {1}
 
 
+def test_rows_that_were_refused_are_not_among_those_that_a_form_may_be_read_as() -> None:
+    book, config = SerialBook(), Config(k_dim=8, v_dim=8, form="int8/8")
+    refused, _ = book.rows({"op": "append", "n": 2, "fill": "fine"}, config, 2)
+    assert (book.read(refused, "k") == [0, 1]).all()
+    book.rows({"op": "append", "n": 1, "fill": "fine"}, config, 1)
+    assert (book.read(refused, "k") == [0, ILLEGIBLE]).all()
+
+
 def test_rows_that_are_kept_outlive_a_scribble_on_those_handed_out() -> None:
     book = SerialBook()
     book.kept = {}

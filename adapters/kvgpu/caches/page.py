@@ -10,8 +10,9 @@ import numpy as np
 
 from kvgpu.caches import mem, rope, scored
 from kvgpu.caches.attention import Pages as Lying
-from kvgpu.caches.attention import Positions, prepare
+from kvgpu.caches.attention import Positions, Runs, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.page_pool import ENTRY, Pool
@@ -41,6 +42,7 @@ class Pages:
         wrong = config.page_size is None or config.pages is None or config.batch != 1
         if wrong or not acceptable(config) or (config.debug or 1) > 1:
             raise refusals_page.config("CACHE-3", config)
+        row_forms.demand(config)
         self.config, self.space, self.pool = config, space, Pool(space, config)
         self.numbered: list[Table | None] = []
 
@@ -78,7 +80,7 @@ class Pages:
             return
         table, n = self._demand(sequence), rows_in(keys)
         new, copied = self._demand_room(table, keys, values)
-        source = self.space.staged(self.pool.geometry, keys, values)
+        source = self.pool.codec.staged(keys, values)
         self._extend(table, new, copied)
         self.pool.scatter(source, table.there, table.length)
         table.length += n
@@ -216,11 +218,16 @@ class Pages:
         end = table.length + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand(how.rope, self.config.k_dim)
-        ready = prepare(self.space, self.config, queries, asked(how.through), how.splits, end, out)
-        ready, keys, values = rope.at_positions(
-            self.space, self.config, how.rope, ready, keys, values, table.length
-        )
+        plain = self.config.changed(form=None)
+        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, end, out)
+        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, table.length)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
-        lying = Lying(self.pool.rows.place, self.config.kv_heads * self.pool.size, table.there)
-        return ready.answer(lying, Positions(0, end))
+        return ready.answer(self._readable(table), Positions(0, end))
+
+    def _readable(self, table: Table) -> Lying | Runs:
+        """Say where the rows of a sequence lie as they are read: rows in a form are decoded to another place."""
+        heads = self.config.kv_heads
+        if self.config.form is None:
+            return Lying(self.pool.rows.place, heads * self.pool.size, table.there)
+        return Runs(self.pool.shown(table.there, table.length), heads * table.length)

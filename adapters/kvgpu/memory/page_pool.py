@@ -11,6 +11,7 @@ import numpy as np
 
 from kvgpu.memory.buffers import LINE, Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, move, replace
+from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import Block, Work
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -28,7 +29,7 @@ class Pool:
         assert config.pages is not None and config.page_size is not None
         self.space, self.config = space, config
         self.size: int = config.page_size
-        self.geometry = Geometry.of(config)
+        self.geometry, self.codec = Geometry.of(config), Codec(space, config)
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))
         self.tables: Counter[int] = Counter()
@@ -95,9 +96,17 @@ class Pool:
             self.rows.check_guards()
         if n == 0:
             return self.nothing()
+        if self.config.form is not None:
+            return self._fetched(self.shown(table, n))
         rows = self.space.outgoing(self.geometry, n)
         self._through(rows, table, 0, gather=True)
         return self._fetched(rows)
+
+    def shown(self, table: Block, n: int) -> Place:
+        """Give the first n rows of a table as they are read, of pages in a form; two launches."""
+        rows = self.space.other(self.geometry, n)
+        self._through(rows, table, 0, gather=True)
+        return self.codec.decoded(rows, n)
 
     def nothing(self) -> Pair:
         """Make empty rows."""
@@ -117,7 +126,8 @@ class Pool:
         """Download a page's raw content, `[kv_heads, page_size, dim]`."""
         if self.space.checks:
             self.rows.check_guards()
-        return self._fetched(self.page(page))
+        lying = self.page(page)
+        return self._fetched(lying if self.config.form is None else self.codec.decoded(lying, self.size))
 
     def _fetched(self, rows: Place) -> Pair:
         """Download all slots of a place with adjacent heads."""

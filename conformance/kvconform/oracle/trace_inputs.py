@@ -37,7 +37,8 @@ class TraceInputs:
     """Makes what the operations of one trace need; rows get their serials here."""
 
     def __init__(self, trace: Trace) -> None:
-        self.book = SerialBook()
+        texts = (part.get("form") for op in trace.ops for part in parts_of(op))
+        self.book = SerialBook(any_nan=trace.config.form is not None or any(texts))
         self.opened = {"A": (trace.kind, trace.config)}
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}

@@ -187,7 +187,7 @@ class PoolModel:
         self._write(keys.serials[0], of or 0)
         cite("PAGE-37")
         sees = asked.sees(1, one.rows)
-        asked.cite()
+        asked.cite(*["ROW-16"] * (self.config.form is not None))
         return self.known.output(turned, sees, self.config, how)
 
     def truncate(self, sequence: int, to: int) -> None:

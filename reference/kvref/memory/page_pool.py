@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvref import forms
 from kvref.cite import cite
 from kvref.memory import meter
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import Config
 
 
 class Run(NamedTuple):
@@ -22,14 +23,15 @@ class Run(NamedTuple):
 
 
 class Pool:
-    """Row s of head h of page p is `keys[p, h, s]` and `values[p, h, s]`; `counts[p]` tables have page p."""
+    """Row s of head h of page p is `keys[p, h, s]` and `values[p, h, s]`; `counts[p]` tables have page p. In a form
+    the last axis is that of the bytes of a row, so its scales go wherever its page goes."""
 
     def __init__(self, config: Config) -> None:
-        self.config, self.counts = config, [0] * config.pages
+        self.config, self.counts, self.kept = config, [0] * config.pages, forms.Kept(config)
         self.size: int = config.page_size
         self.keys, self.values = (
-            meter.allocated((config.pages, *config.shape(kind, self.size)[1:]), DTYPES[config.dtype])
-            for kind in "kv"
+            meter.allocated((config.pages, config.kv_heads, self.size, a.shape[-1]), a.dtype)
+            for a in self.kept.none()
         )
         for page in range(config.pages):
             self._poison(page)
@@ -42,6 +44,7 @@ class Pool:
     @property
     def nbytes(self) -> int:
         """Bytes of all pages."""
+        self.kept.cite_bytes()
         return self.keys.nbytes + self.values.nbytes
 
     def entries(self, rows: int) -> int:
@@ -68,7 +71,7 @@ class Pool:
                 self._poison(page)
 
     def _poison(self, page: int) -> None:
-        """With debug, set every bit of a page: NaN in every dtype."""
+        """With debug, set every bit of a page: NaN in every dtype, and in every form."""
         if self.config.debug:
             cite("PAGE-34")
             for rows in (self.keys[page], self.values[page]):
@@ -91,7 +94,7 @@ class Pool:
             yield Run(table[i], slice(first - at, last - at), slice(first, last))
 
     def write(self, table: Sequence[int], begin: int, rows: Pair) -> None:
-        """Put rows `[kv_heads, n, dim]` at the positions from `begin` on."""
+        """Put rows `[kv_heads, n, dim]`, as they are kept, at the positions from `begin` on."""
         for page, slots, positions in self.runs(table, begin, begin + rows.keys.shape[1]):
             part = slice(positions.start - begin, positions.stop - begin)
             meter.write(self.keys[page][:, slots], rows.keys[:, part])
@@ -103,12 +106,20 @@ class Pool:
 
     def seen(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows, `[kv_heads, n, dim]`, as a reader on the device finds them."""
-        whole = Pair(*(np.empty(self.config.shape(kind, n)[1:], DTYPES[self.config.dtype]) for kind in "kv"))
+        return self.read(self.kept_rows(table, n))
+
+    def kept_rows(self, table: Sequence[int], n: int) -> Pair:
+        """The first n rows as they are kept."""
+        whole = Pair(*(np.empty((a.shape[1], n, a.shape[3]), a.dtype) for a in (self.keys, self.values)))
         for page, slots, positions in self.runs(table, 0, n):
             whole.keys[:, positions] = self.keys[page][:, slots]
             whole.values[:, positions] = self.values[page][:, slots]
         return whole
 
+    def read(self, rows: Pair) -> Pair:
+        """Rows `[kv_heads, n, dim]` as they are read."""
+        return Pair(*(a[0] for a in self.kept.decoded(Pair(*(a[None] for a in rows)))))
+
     def page(self, page: int) -> Pair:
         """All slots of a page, `[kv_heads, page_size, dim]`."""
-        return Pair(meter.fetched(self.keys[page]), meter.fetched(self.values[page]))
+        return Pair(*(meter.fetched(a) for a in self.read(Pair(self.keys[page], self.values[page]))))

@@ -79,7 +79,7 @@ def test_a_form_is_given_widths_that_fit_and_name_the_rows_of_a_trace(text):
 
 
 def test_a_kind_without_forms_keeps_its_rows():
-    trace = from_sentence("page pages=4 page_size=2: admit; append 1")
+    trace = from_sentence("copy capacity=4 layout=token: copy 2 0")
     assert in_form(trace, "int8/2") is trace
 
 
@@ -87,7 +87,9 @@ def test_a_kind_without_forms_keeps_its_rows():
 def test_moves_of_covers_are_of_rows_that_are_rounded_too(start):
     session = CitingReference()
     session.begin(start.kind, start.config)
-    assert {"append 1 fill=fine", "append 1 fill=bits"} <= set(moves(session))
+    if start.kind == "page":
+        session.do(notation.operations("admit")[0])
+    assert any("append 1" in text and "fill=fine" in text for text in moves(session))
     assert all(notation.operations(text) for text in moves(session))
 
 
@@ -97,6 +99,7 @@ LIVES = (
     "growing form=q8_0,q4_0 k_dim=64 v_dim=32 kv_heads=4: append 2 fill=fine; snapshot s; free; restore s 2; view",
     "sink window=4 sinks=1 form=e5m2/t:0.001: append 6; append 1 fill=bits; append 1",
     "bounded max_len=5 form=int4a/4,int8a/3: append 3 fill=fine; rewind 1; append 2",
+    "page page_size=2 pages=4 form=int4/2,e5m2/3: admit; append 3 fill=fine; fork 0 3; append 1 sequence=1",
 )
 
 

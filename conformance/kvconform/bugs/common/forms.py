@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvconform.bugs.real.forms import Apart, Coding, Keeping, Laying
+from kvconform.bugs.real.forms import Apart, Coding, Keeping, Laying, codes
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
 from kvref.growing import Growing
@@ -48,7 +48,7 @@ class _KeptScales(Apart):
         super().write(slot, new)
         if self.kept.forms is None:
             return
-        for now, was, end in zip((self.keys, self.values), old, self.ends(), strict=True):
+        for now, was, end in zip((self.keys, self.values), old, codes(self.kept), strict=True):
             stop = min(written, slot + new.keys.shape[2])
             now[:, :, slot:stop, end:] = was[:, :, slot:stop, end:]
         self.written = max(written, slot + new.keys.shape[2])

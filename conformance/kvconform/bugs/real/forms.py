@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
 from kvref.forms import Kept, is_encoded
 from kvref.growing import Growing
+from kvref.memory.page_pool import Pool
 from kvref.memory.rows import Rows
 from kvref.ring import Ring
 from kvspec.contract import Attention, Pair
@@ -50,6 +52,21 @@ class Coding(Kept):
         return forms.read(form, made, DTYPES[self.config.dtype])
 
 
+def codes(kept: Kept) -> tuple[int, int]:
+    """How many bytes of a key row and of a value row are codes: scales lie behind them. All, of plain rows."""
+    dims = kept.config.k_dim, kept.config.v_dim
+    if kept.forms is None:
+        return dims
+    keys, values = (form.code_bytes(dim) for form, dim in zip(kept.forms, dims, strict=True))
+    return keys, values
+
+
+def leave(kept: Kept, to: Sequence[Array], was: Sequence[Array]) -> None:
+    """Put scales that were there before back into rows `[..., bytes]`, keys and values."""
+    for now, before, end in zip(to, was, codes(kept), strict=True):
+        now[..., end:] = before[..., end:]
+
+
 class Keeping(Over):
     """A cache that keeps its rows in such a way."""
 
@@ -83,19 +100,11 @@ class _Unscaled(Coding):
 class Apart(Rows):
     """Rows whose bytes can be told apart into codes and scales."""
 
-    def ends(self) -> tuple[int, int]:
-        """How many bytes of a key and of a value row are codes."""
-        both = self.kept.forms
-        assert both is not None
-        dims = self.config.k_dim, self.config.v_dim
-        keys, values = (form.code_bytes(dim) for form, dim in zip(both, dims, strict=True))
-        return keys, values
-
     def scales_of(self, old: Pair, first: int = 0) -> None:
         """Put the scales of other rows beside the codes, slot by slot."""
         if self.kept.forms is None:
             return
-        for now, was, end in zip((self.keys, self.values), old, self.ends(), strict=True):
+        for now, was, end in zip((self.keys, self.values), old, codes(self.kept), strict=True):
             n = max(0, min(now.shape[2], was.shape[2]) - first)
             now[:, :, first : first + n, end:] = was[:, :, first : first + n, end:]
 
@@ -115,7 +124,7 @@ class _GrownWithoutScales(Apart):
     def grow(self, slots: int, live: int) -> None:
         super().grow(slots, live)
         if self.kept.forms is not None:
-            for now, end in zip((self.keys, self.values), self.ends(), strict=True):
+            for now, end in zip((self.keys, self.values), codes(self.kept), strict=True):
                 now[:, :, :, end:] = 0
 
 
@@ -124,6 +133,17 @@ class GrownWithoutScales(Laying):
     """Storage that grows takes the codes along, and lays out the scales anew."""
 
     lays = _GrownWithoutScales
+
+
+@planted("ROW-02", breaks="ROW-6")
+class PageWithoutScales(Pool):
+    """A page that is copied before it is written to takes its codes along, and no scales."""
+
+    def copied(self, page: int, rows: int) -> int:
+        new = super().copied(page, rows)
+        for array, end in zip((self.keys, self.values), codes(self.kept), strict=True):
+            array[new][:, :rows, end:] = 0
+        return new
 
 
 class _TurnedWithoutScales(Apart):

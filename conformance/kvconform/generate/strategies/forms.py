@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
-from kvconform.generate.strategies import growing, ring
+from kvconform.generate.strategies import growing, page, ring
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec import notation
@@ -22,8 +22,8 @@ from kvspec.trace import Trace
 
 SMALL = (
     Trace("growing", Config(step=2, form="int4/2,int8/3")),
-    Trace("ring", Config(window=2, form="e4m3/1,int8a/3")),
-    Trace("ring", Config(window=3, step=2, form="e4m3/h:0.5:2")),
+    Trace("ring", Config(window=2, form="e4m3/h:0.5:2,int8a/3")),
+    Trace("page", Config(page_size=2, pages=2, form="int8/2,e4m3/1")),
 )
 """The covered caches."""
 
@@ -49,13 +49,16 @@ LARGE = (
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
 
-OVER = ("growing", "ring", "bounded", "sink", "layers", "draft", "attention", "rope")
+OVER = ("growing", "ring", "bounded", "sink", "layers", "page", "draft", "attention", "rope")
 """The chapters whose traces are judged in a form."""
 
 
 def moves(session: Session) -> list[str]:
     """Give the cache's moves; appends of rows that are rounded, and snapshots that bring them back."""
     cache = session.caches["A"]
+    if cache.kind == "page":
+        rounded = [f"append 1 sequence={number} fill=fine" for number in cache.in_use]
+        return [*page.leading(2, cache), *rounded]
     base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
     room = cache.kind != "growing" or cache.offset < BOUND
     rounded = ["append 1 fill=fine", "append 1 fill=bits"] if room else []
@@ -64,12 +67,18 @@ def moves(session: Session) -> list[str]:
 
 def continuations(session: Session) -> list[str]:
     """Give appends that show which rows there are, and move them again."""
+    if session.caches["A"].kind == "page":
+        return page.continuations(session)
     return ["append 1; append 1 fill=fine; view", "append 2 fill=fine; append 1; view"]
 
 
 def plans() -> list[Plan]:
     """Plan each of the small caches."""
-    return [plan(f"forms {t.kind} {t.config.form}", t, moves, continuations) for t in SMALL]
+    looks = {"page": "scribble"}
+    return [
+        plan(f"forms {t.kind} {t.config.form}", t, moves, continuations, look=looks.get(t.kind, "view"))
+        for t in SMALL
+    ]
 
 
 def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda number: False) -> Trace:

@@ -38,11 +38,16 @@ LONGEST = 30
 def moves(most: int, session: Session) -> list[str]:
     """Give the moves to other states, and those that stay in a state or return to it."""
     pages = session.caches["A"]
-    leading = ["admit"] if len(pages.in_use) < most else []
+    return [*leading(most, pages), *_back(pages), *_through(pages), *_still(pages)]
+
+
+def leading(most: int, pages: Any) -> list[str]:
+    """Give the moves to other states."""
+    found = ["admit"] if len(pages.in_use) < most else []
     for number, one in sorted(pages.in_use.items()):
-        leading += [f"append 1 sequence={number}", f"truncate {number} {max(0, one.length - 1)}", f"drop {number}"]
-        leading += [f"fork {number} {one.length}"] if len(pages.in_use) < most else []
-    return [*leading, *_back(pages), *_through(pages), *_still(pages)]
+        found += [f"append 1 sequence={number}", f"truncate {number} {max(0, one.length - 1)}", f"drop {number}"]
+        found += [f"fork {number} {one.length}"] if len(pages.in_use) < most else []
+    return found
 
 
 def _next(pages: Any) -> int:

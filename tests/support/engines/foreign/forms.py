@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kvspec.errors import Unsupported
-from support.engines.foreign import Foreign, remembering
+from support.engines.foreign import Foreign, paging, remembering
 from support.engines.foreign.demands import want
 
 WHOLE = {"int8": (-127, 127), "int4": (-7, 7), "int8a": (0, 255), "int4a": (0, 15)}
@@ -89,6 +89,13 @@ class Form:
         return np.where(np.isnan(group), np.nan, found)
 
 
+def forms_of(config: Any, form: Any = Form) -> list[Any]:
+    """The forms of keys and of values; none of plain rows."""
+    texts, dims = (config.form or "").split(","), (config.k_dim, config.v_dim)
+    both = zip((texts[0], texts[-1]), dims, strict=True) if config.form else ()
+    return [form(text, dim) for text, dim in both]
+
+
 class Formed(remembering.Remembering):
     """A cache whose rows are what their form can say."""
 
@@ -96,9 +103,7 @@ class Formed(remembering.Remembering):
 
     def __init__(self, kind: str, config: Any) -> None:
         super().__init__(kind, config)
-        texts, dims = (config.form or "").split(","), (config.k_dim, config.v_dim)
-        both = zip((texts[0], texts[-1]), dims, strict=True) if config.form else ()
-        self.forms = [self.FORM(text, dim) for text, dim in both]
+        self.forms = forms_of(config, self.FORM)
 
     def append(self, keys: Any, values: Any) -> None:
         """Add rows, and round the new ones."""
@@ -114,6 +119,26 @@ class Formed(remembering.Remembering):
         return k, v
 
 
+class FormedPool(paging.Pool):
+    """A pool whose rows are what their form can say: they are rounded before they have a page."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.forms = forms_of(config)
+
+    def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
+        """Add rows, rounded."""
+        right = (keys.ndim, values.ndim) == (4, 4) and (keys.shape[3], values.shape[3]) == self.dims
+        if self.forms and right:
+            keys, values = (form.kept(rows) for form, rows in zip(self.forms, (keys, values), strict=True))
+        super().append(keys, values, sequence)
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """The widths of its rows."""
+        return self.config.k_dim, self.config.v_dim
+
+
 class Nearest:
     """The adapter."""
 
@@ -122,10 +147,13 @@ class Nearest:
     def describe(self) -> dict[str, Any]:
         """What it claims."""
         kinds = ("growing", "ring", "bounded", "sink")
-        return {"name": "nearest", "chapters": dict.fromkeys((*kinds, "mask", "snapshot", "forms"), "visible")}
+        chapters = dict.fromkeys((*kinds, "mask", "snapshot", "forms"), "visible")
+        return {"name": "nearest", "chapters": {**chapters, **paging.Lists().describe()["chapters"]}}
 
     def open(self, kind: str, config: Any) -> Any:
         """A fresh cache."""
+        if kind == "page":
+            return FormedPool(config)
         if kind not in remembering.KINDS:
             raise Unsupported(f"no kind {kind}")
         return self.CACHE(kind, config)
