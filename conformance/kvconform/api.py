@@ -64,8 +64,8 @@ def run(
     """
     given = {"known": known, "seed": seed, "processes": processes, "report": report}
     options = _options(name_of(adapter), quick, chapters, clauses, given)
-    made, record = command.judged(options)
-    if write := command.writing(made, record, options):
+    _, record = command.judged(options)
+    if write := command.writing(record, options):
         write()
     return ShownRecord(**{name: getattr(record, name) for name in record.__struct_fields__})
 

@@ -1,8 +1,9 @@
-"""Releases of engines side by side: what the scripts of known deviations say of each.
+"""Releases of engines side by side: what the scripts of known deviations, and the harness, say of each.
 
 `python -m tools.versions [ENGINE ...] [--keep DIR]`, in `tests`, makes an environment for each release of
-`versions.toml` with uv, in a temporary folder or in DIR, runs the scripts of the engine in it, and writes
-`reports/published/engines/versions/ENGINE.json`. Where an environment cannot be made, it fails and writes nothing.
+`versions.toml` with uv, in a temporary folder or in DIR, runs the scripts of the engine in it, judges the engine's
+caches by quick runs, and writes `reports/published/engines/versions/ENGINE.json`. Environments and records that DIR
+already has are used again. Where an environment cannot be made, the tool fails and writes nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kvreports import json_file
 from kvreports.board.versions import Answer, Release, Seen, Shown, Versions
 from kvspec import SPEC_VERSION
 from kvspec.tables import table
+from tools import versions_judged
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deviations"
@@ -53,6 +55,7 @@ class Engine(Struct, frozen=True, forbid_unknown_fields=True):
     scripts: str
     beside: list[str]
     named: list[str]
+    judged: list[str]
     releases: dict[str, date]
 
 
@@ -130,7 +133,7 @@ def line(out: str, err: str) -> str:
 
 
 def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
-    """The record of an engine: every release asked by every script."""
+    """The record of an engine: every release asked by every script, and each of its caches judged."""
     pythons = {version: install(engine, version, folder) for version in engine.releases}
     asked = scripts(engine)
     answers = {version: ask(python, asked, version) for version, python in pythons.items()}
@@ -144,7 +147,8 @@ def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
         for v, python in pythons.items()
     ]
     day = datetime.now(UTC).date().isoformat()
-    return Versions(engine=engine_name, spec=SPEC_VERSION, made=day, releases=releases, bugs=bugs)
+    caches = versions_judged.judged(f"{engine.scripts}-", {v: pythons[v] for v in engine.judged}, folder)
+    return Versions(engine=engine_name, spec=SPEC_VERSION, made=day, releases=releases, bugs=bugs, caches=caches)
 
 
 def main(arguments: list[str], folder: Path) -> None:

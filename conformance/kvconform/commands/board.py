@@ -98,14 +98,10 @@ def _bug(
 
 
 def _compared(path: Path, entries: Iterable[KnownDeviation], beside: Path, folder: Path) -> Compared:
-    """Several releases of an engine. Raises BadInput where a bug is not told of each release."""
+    """Several releases of an engine. Raises BadInput where a bug or a cache is not told of each."""
     record = cleaned(json_file.load(path, Versions))
-    releases = [release.version for release in record.releases]
-    for bug in record.bugs:
-        if [seen.version for seen in bug.seen] != releases:
-            raise BadInput(f"{path}: {bug.script:.60} is not told of each release; `nox -s versions` writes it")
-    if not releases:
-        raise BadInput(f"{path}: it names no release; `nox -s versions` writes it")
+    if hole := versions.hole(record):
+        raise BadInput(f"{path}: {hole}; `nox -s versions` writes it")
     clauses = dict[str, tuple[str, ...]]()
     for entry in entries:
         clauses[entry.script] = tuple(dict.fromkeys((*clauses.get(entry.script, ()), *entry.clauses)))

@@ -45,7 +45,7 @@ def main(options: Namespace) -> int:
     demand_claimed(expected, adapter)
     results = [_judged(options.log, life, adapter, expected) for life in lives]
     record = _record(results, adapter, options, time.monotonic() - began)
-    write = partial(report_folder.write, record, results, Path(options.report)) if options.report else None
+    write = partial(report_folder.write, record, Path(options.report)) if options.report else None
     return output.deliver([record], options.format, write) or record.exit_status
 
 

@@ -61,7 +61,7 @@ def main(options: Namespace) -> int:
 def _main(options: Namespace) -> int:
     """Judge an adapter once, print the result and write the report. Raises BadInput, CannotRun."""
     run, record = judged(options)
-    unwritten = _deliver(record, options, writing(run, record, options))
+    unwritten = _deliver(record, options, writing(record, options))
     return 130 if run.interrupted else unwritten or record.exit_status
 
 
@@ -77,10 +77,10 @@ def judged(options: Namespace) -> tuple[Run, Record]:
         run.close()
 
 
-def writing(run: Run, record: Record, options: Namespace) -> Callable[[], Path] | None:
+def writing(record: Record, options: Namespace) -> Callable[[], Path] | None:
     """Give what writes the report; None if none is wanted."""
     folder = Path(options.report) if options.report else None
-    return partial(report_folder.write, record, run.results.values(), folder) if folder else None
+    return partial(report_folder.write, record, folder) if folder else None
 
 
 def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | None) -> int:

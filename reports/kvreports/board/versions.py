@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
+from kvreports.board.judged_releases import Cell, JudgedCache, cells, parts
 from kvreports.clauses import rank
 from kvspec.records.document import Document, Part
 
@@ -41,7 +42,7 @@ class Shown(Part):
 
 
 class Versions(Document, tag_field="kvversions", tag=1):
-    """What the scripts of known deviations say of several releases of an engine, the oldest first."""
+    """What scripts of known deviations, and the suite, say of several releases of an engine, the oldest first."""
 
     NAME: ClassVar = "a record of releases"
     WRITTEN_BY: ClassVar = "nox -s versions"
@@ -53,13 +54,19 @@ class Versions(Document, tag_field="kvversions", tag=1):
     """The day on which the scripts were run."""
     releases: list[Release]
     bugs: list[Shown]
+    caches: list[JudgedCache] = []  # noqa: RUF012
 
 
-class Cell(NamedTuple):
-    """What a release has of a bug: `has it`, `mended`, `not there`, `cannot open` or `not judged`."""
-
-    word: str
-    told: str
+def hole(record: Versions) -> str:
+    """What a record lacks: a release, or a bug or a cache in one of the releases; empty where it is whole."""
+    releases = [release.version for release in record.releases]
+    some = [one.version for cache in record.caches[:1] for one in cache.seen]
+    told = [(bug.script, [seen.version for seen in bug.seen], releases) for bug in record.bugs]
+    told += [(cache.name, [seen.version for seen in cache.seen], some) for cache in record.caches]
+    lacking = [name for name, found, expected in told if found != expected or not {*found} <= {*releases}]
+    if not releases:
+        return "it names no release"
+    return f"{lacking[0]:.60} is not told of each release" if lacking else ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,21 @@ class Compared:
         came, mended = (sum(word in story for story in stories) for word in ("came with", "mended in"))
         told = f"{self.record.releases[-1].version} has {has} of these {len(self.rows)} bugs"
         return f"{told}. Within these releases {came} came, mended: {mended}"
+
+    @property
+    def releases_judged(self) -> list[str]:
+        """The releases that the suite judged."""
+        return [one.version for cache in self.record.caches[:1] for one in cache.seen]
+
+    @property
+    def judged(self) -> list[tuple[str, list[Cell]]]:
+        """Each cache that the suite judged, with a cell for each of these releases."""
+        return [(cache.name, cells(cache)) for cache in self.record.caches]
+
+    @property
+    def parts(self) -> dict[str, list[str]]:
+        """What the suite found, in lines under titles."""
+        return parts(self.record.caches)
 
     @property
     def installed(self) -> list[str]:

@@ -67,7 +67,7 @@ def _finding(clauses: list[ClauseRecord], record: Record) -> Finding:
 
 def _unselected(record: Record) -> list[Finding]:
     """A failure that breaks no clause of the run; only if nothing else failed."""
-    return [Finding(_kind(f), (), f) for f in record.unexplained[:1]]
+    return [Finding(kind(f), (), f) for f in record.unexplained[:1]]
 
 
 def suspects(record: Record) -> list[ClauseRecord]:
@@ -135,10 +135,10 @@ def _cause(clause: ClauseRecord, failure: Failure | None) -> str:
         return "known deviation"
     if failure is None:
         return OWN if clause.verdict == "FAIL" else WORDS[clause.verdict]
-    return _kind(failure)
+    return kind(failure)
 
 
-def _kind(failure: Failure) -> str:
+def kind(failure: Failure) -> str:
     """What went wrong: wrong row, the adapter died, ..."""
     return failure.cause if failure.verdict == "FAIL" else WORDS[failure.verdict]
 

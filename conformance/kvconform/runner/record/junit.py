@@ -1,72 +1,94 @@
-"""The checks of a run as JUnit XML, for CI systems that show tests."""
+"""A run as JUnit XML, for CI systems that show tests: a case for each bug, and one for each clause that holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from kvconform.runner.record.private import published
-from kvconform.runner.verdict.result import CheckResult
-from kvreports.run import findings
-from kvspec.records.run import Record
+from kvreports.difference.judged import UNCLAIMED
+from kvreports.drawing.text import draw
+from kvreports.run import replay
+from kvreports.run.bugs import Bug, bugs
+from kvreports.run.standing import standing
+from kvspec.records.run import BROKEN, ClauseRecord, Record
+
+TAGS = ("failure", "error", "skipped")
+SHOWN = 5
+"""Traces of one bug that its case has, the shortest first."""
 
 
-def dumps(results: Iterable[CheckResult], record: Record | None = None) -> str:
-    """One test case for each check: `failure` if the adapter differs, `skipped` if it differs in a known way,
-    `error` if the harness failed. With the record, the most important failure comes first, as in every report."""
+def dumps(record: Record) -> str:
+    """A case for each bug, the one to look at first at the front: `failure`, or `skipped` if it is known. Then a
+    case for each clause that no bug breaks: `skipped` if nothing exercised it, `error` if the harness failed. A run
+    whose exit status is not 0 has a failure or an error; a run that passes has none."""
     suite = Element("testsuite", name="kvconform")
-    if record is not None:
-        _look_first_at(record, suite)
-    for result in _in_order(results, record):
-        _add_case(suite, result)
-    _add_totals(suite)
+    broken = bugs(record)
+    for bug in broken:
+        _add_bug(suite, bug, record)
+    told = {clause for bug in broken for clause in bug.clauses}
+    for clause in (c for c in record.clauses if c.id not in told and c.verdict != "NOT_CLAIMED"):
+        _add_clause(suite, clause)
+    for problem in (p for p in record.problems if p.startswith(UNCLAIMED)):
+        _add(suite, "adapter", problem, "failure", problem)
+    if record.exit_status and not _count(suite, "failure") + _count(suite, "error"):
+        result = standing(record)
+        _add(suite, "run", "the run as a whole", "error", f"{result.words}. {result.because}")
+    _add_totals(suite, record)
+    return _written(suite)
+
+
+def _add_bug(suite: Element, bug: Bug, record: Record) -> None:
+    name = f"{bug.clauses[0] if bug.clauses else 'no clause'}: {bug.title}"
+    known = bug.verdict == "XFAIL"
+    message = f"known: {bug.reason}" if known else f"{bug.verdict}: {bug.reason}"
+    _add(suite, bug.chapter, name, "skipped" if known else "failure", message, _told(bug, record))
+
+
+def _told(bug: Bug, record: Record) -> Iterator[str]:
+    """The clauses of a bug, what its shortest trace shows, and the command that replays it; then other traces."""
+    yield f"breaks {', '.join(bug.clauses) or 'no clause that was selected'}"
+    for failure in bug.failures[:1]:
+        yield from (failure.words, failure.message, draw(failure.steps), replay.command(failure, record))
+    yield from (f"kvconform explain {clause}" for clause in bug.clauses[:1])
+    others = [f"{failure.words}\n  {failure.message}" for failure in bug.failures[1:SHOWN]]
+    yield "\n".join(["other traces that show it:", *others]) if others else ""
+    more = len(bug.failures) - SHOWN
+    yield f"and {more} more, in record.json" if more > 0 else ""
+
+
+def _add_clause(suite: Element, clause: ClauseRecord) -> None:
+    tag = {"NOT_RUN": "skipped", "HARNESS_ERROR": "error"}.get(clause.verdict, "")
+    tag = "failure" if clause.verdict in BROKEN else tag
+    _add(suite, clause.chapter, clause.id, tag, clause.reason)
+
+
+def _add(suite: Element, chapter: str, name: str, tag: str, message: str, text: Iterable[str] = ()) -> None:
+    where = ".".join(filter(None, ("kvconform", chapter)))
+    case = SubElement(suite, "testcase", classname=_legal(where), name=_legal(name))
+    if tag:
+        told = SubElement(case, tag, message=_legal(message).strip().partition("\n")[0])
+        told.text = _legal("\n\n".join(filter(None, text)) or message)
+
+
+def _count(suite: Element, tag: str) -> int:
+    return sum(case.find(tag) is not None for case in suite)
+
+
+def _add_totals(suite: Element, record: Record) -> None:
+    suite.set("tests", str(len(suite)))
+    for name, tag in zip(("failures", "errors", "skipped"), TAGS, strict=True):
+        suite.set(name, str(_count(suite, tag)))
+    suite.set("time", f"{record.seconds:.3f}")
+    suite.set("timestamp", _legal(record.started))
+
+
+def _written(suite: Element) -> str:
     root = Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _add_case(suite: Element, result: CheckResult) -> None:
-    chapter = result.check.partition("/")[0]
-    case = SubElement(suite, "testcase", classname=f"kvconform.{chapter}", name=result.check)
-    case.set("time", f"{result.seconds:.3f}")
-    for tag, text in (("failure", result.difference), ("skipped", result.known), ("error", result.error)):
-        if text:
-            SubElement(case, tag, message=_message(tag, text)).text = _legal(text)
-
-
-def _add_totals(suite: Element) -> None:
-    cases = suite.findall("testcase")
-    suite.set("tests", str(len(cases)))
-    for name, tag in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
-        suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
-    suite.set("time", f"{sum(float(case.get('time', 0)) for case in cases):.3f}")
-
-
-def _look_first_at(record: Record, suite: Element) -> None:
-    """Name the clause that every report leads with, in a property of the suite."""
-    for finding in (f for f in findings.findings(record)[:1] if f.verdict != "XFAIL"):
-        value = f"{', '.join(finding.ids) or 'no clause'}: {finding.message}"
-        SubElement(SubElement(suite, "properties"), "property", name="look first at", value=_legal(value))
-
-
-def _in_order(results: Iterable[CheckResult], record: Record | None) -> list[CheckResult]:
-    """The checks whose failures the record shows, in its order; then others that failed; then the rest."""
-    shown = [failure.test for failure, _ in findings.failures(record)] if record else []
-
-    def place(result: CheckResult) -> int:
-        if result.check in shown:
-            return shown.index(result.check)
-        return len(shown) + (not (result.difference or result.error))
-
-    return sorted(results, key=place) if record else list(results)
-
-
-def _message(tag: str, text: str) -> str:
-    """The last line of a traceback, the first line of all else."""
-    lines = _legal(text).strip().splitlines()
-    return lines[-1 if tag == "error" else 0]
 
 
 def _legal(text: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
 
 from kvconform.runner.record import junit, output, sarif
-from kvconform.runner.verdict.result import CheckResult
 from kvreports import json_file
 from kvreports.board.badge import badge
 from kvreports.board.engines import Engine
@@ -19,14 +17,14 @@ from kvspec.errors import BadInput
 from kvspec.records.run import Record
 
 
-def write(record: Record, results: Iterable[CheckResult], folder: Path) -> Path:
+def write(record: Record, folder: Path) -> Path:
     """Write all of it; give the page. Traces of the record that stood there before are deleted. Raises BadInput."""
     failures = folder / replay.FOLDER
     if failures.is_symlink():
         raise BadInput(f"{failures}: is a link; a report writes only into its own folder")
     old = _files(_earlier(folder))
     page = output.write(record, folder)
-    output.leave(folder / "junit.xml", junit.dumps(results, record))
+    output.leave(folder / "junit.xml", junit.dumps(record))
     output.leave(folder / sarif.NAME, sarif.dumps(record))
     output.leave(folder / "badge.svg", badge(Engine(record, "", [])))
     new = _files(record)
