@@ -65,7 +65,7 @@ PARTS = {
     "kernels/prepare": Part(
         "prepare.inc", ("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")
     ),
-    "kernels/lengths": Part("lengths.inc", ("bound", "clear"), (), ("store", "batch", "bucket")),
+    "kernels/lengths": Part("lengths.inc", ("bound", "guards", "clear"), (), ("store", "batch", "bucket")),
     "kernels/tables": Part("tables.inc", ("number", "poison"), (), ("page",)),
     "kernels/casts": Part("casts.inc", (*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
     "kernels/copy": Part("copy.inc", tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),

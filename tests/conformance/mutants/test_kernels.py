@@ -48,6 +48,11 @@ def test_every_text_of_the_program_has_faults_whose_ids_differ() -> None:
     assert {*texts.PLAIN, *texts.SEVERAL.values(), *texts.ROWS} == {p.text for p in kernels.PARTS.values()}
 
 
+def test_every_kernel_that_a_text_names_is_renamed_in_its_copies() -> None:
+    for part in (p for p in kernels.PARTS.values() if p.text in texts.PLAIN):
+        assert {*re.findall(r"^KERNEL ([a-z]\w*)\(", texts.text(part.text), re.MULTILINE)} <= {*part.kernels}
+
+
 def test_every_kernel_of_a_text_is_made_of_it() -> None:
     for label, part in kernels.PARTS.items():
         program = Chunk(label, (texts.text(part.text).replace("for (", "for (int its_own; "),)).text()
