@@ -47,6 +47,11 @@ def test_no_mutant_names_a_module_or_a_file(every: list[Mutant]) -> None:
     ] == []
 
 
+def test_every_known_bug_finds_the_lines_that_it_replaces() -> None:
+    for mutant in known_bugs().values():
+        mutant.adapter()
+
+
 def test_a_place_begins_the_id(every: list[Mutant]) -> None:
     systematic = [m for m in every if m.bug_class == "systematic"]
     assert all(m.id.startswith(m.place) and m.place[0].startswith(m.place) for m in systematic)
