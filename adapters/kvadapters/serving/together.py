@@ -1,5 +1,6 @@
-"""Libraries in this process that compute a batch of requests at one call, and have no server: requests are kept
-until somebody waits for one; it is computed then, with others that are under way."""
+"""Libraries in this process that compute a batch of requests at one call, and have no server.
+
+A request is kept until somebody waits for it. It is computed then, with others that are under way."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class Together(Driver):
         raise NotImplementedError
 
     def answered(self, batch: Sequence[Asked]) -> Sequence[Answer]:
-        """Compute a batch. What it raises of `FAILURES` is a failure of the engine."""
+        """Compute a batch. An exception of `FAILURES` is a failure of the engine."""
         raise NotImplementedError
 
     def submit(self, request: Request) -> Any:
@@ -41,11 +42,11 @@ class Together(Driver):
         return self.open[-1]
 
     def cancel(self, handle: Any) -> None:
-        """Let a request go that was not begun."""
+        """Forget a request that was not begun."""
         self.open = [one for one in self.open if one is not handle]
 
     def wait(self, handle: Any) -> Answer:
-        """Compute a request, and those that are its company. Raises EngineFailed."""
+        """Compute a request together with its company. Raises EngineFailed."""
         if handle.answer is None:
             batch = [handle, *self.company(handle)][: self.sequences]
             self.open = [one for one in self.open if one not in batch]

@@ -1,9 +1,9 @@
 """CTranslate2 in this process: `generate_batch`, which keeps the rows of static prompts.
 
-A request's static prompt is the longest of those that are kept and that it begins with, or else all its whole
-blocks but for the last token; `block` says how long a block is. Requests under way with one static prompt are a
-batch. What a prompt has behind the shortest one of its batch is computed token by token. A checkpoint is turned
-into CTranslate2's format once, into the probe's own folder."""
+A request begins with a static prompt: the longest one that is kept and fits, or else all its whole blocks. `block`
+says how long a block is. At least one token is left behind a static prompt. Requests with one static prompt are a
+batch. CTranslate2 computes token by token what a prompt has beyond the shortest one of its batch. A checkpoint is
+converted to CTranslate2's format once, into the probe's own folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvadapters.serving.together import Asked, Together
 from kvspec.errors import BadInput
 
 BLOCK, SEQUENCES = 16, 8
-"""Sizes where none are asked for."""
+"""Sizes that are taken where none are asked for."""
 
 
 def driver(wanted: Wanted) -> Driver:
@@ -33,7 +33,7 @@ def driver(wanted: Wanted) -> Driver:
 
 
 def converted(folder: Path) -> Path:
-    """Give the folder of a checkpoint in CTranslate2's format. Make it where it is not there."""
+    """Convert a checkpoint to CTranslate2's format, unless that was done before. Give its folder."""
     into = folder / "ctranslate2"
     if not (into / "config.json").exists():
         from ctranslate2.converters import TransformersConverter
@@ -63,12 +63,12 @@ class CTranslate2(Together):
         )
 
     def reset(self) -> None:
-        """Load the model again: its static prompts are kept for as long as it is there."""
+        """Load the model again: it keeps its static prompts for as long as it is loaded."""
         self.open, self.kept = [], set[tuple[int, ...]]()
         self.generator: Any = ctranslate2.Generator(str(self.folder), compute_type="float32", intra_threads=1)
 
     def static(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """Choose a static prompt. At least one token is behind it."""
+        """Choose a static prompt. It leaves at least one token of the request."""
         begun = [text for text in self.kept if tokens[: len(text)] == text and len(text) < len(tokens)]
         return max(begun, key=len, default=tokens[: (len(tokens) - 1) // self.block * self.block])
 
@@ -104,6 +104,6 @@ class CTranslate2(Together):
 
 
 def _sample(result: Any) -> Sample:
-    """Read a result. It has logits of the prompt's last steps, too, before those of the answer."""
+    """Read a result. Its logits begin with those of the prompt's last steps; the answer's follow."""
     tokens, logits = tuple(result.sequences_ids[0]), result.logits[0]
     return Sample(tokens, np.stack([np.array(each).reshape(-1) for each in logits[len(logits) - len(tokens) :]]))

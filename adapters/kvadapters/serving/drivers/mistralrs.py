@@ -1,8 +1,8 @@
 """mistral.rs in this process: its `Runner`, with its cache of prefixes, one request after another.
 
 It takes and gives text: take a probe of `--output tokens`, whose words stand for ids. Its Python package takes no
-request while it computes one. Its reader of tokenizers needs to know how ids become bytes, which words of a probe
-have no need of; a second file of the tokenizer says it."""
+request while it computes one. Its reader of tokenizers asks how ids become bytes. A second tokenizer file says so,
+which a probe does not need otherwise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kvspec.errors import BadInput
 
 DTYPES = {"f32": "F32", "bf16": "BF16", "f16": "F16"}
 KEPT = 16
-"""Prefixes that are kept, as it does by default."""
+"""Prefixes that it keeps: its default."""
 
 
 def driver(wanted: Wanted) -> Driver:
@@ -62,7 +62,7 @@ class MistralRs(Together):
         self.runner: Any = mistralrs.Runner(which=which, prefix_cache_n=KEPT, max_seqs=1)
 
     def company(self, one: Asked) -> Sequence[Asked]:
-        """A request goes alone."""
+        """Choose none: a request is computed alone."""
         return ()
 
     def answered(self, batch: Sequence[Asked]) -> list[Answer]:

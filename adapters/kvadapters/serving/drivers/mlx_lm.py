@@ -1,7 +1,7 @@
 """mlx-lm in this process, put together as its server does: a `BatchGenerator` that computes requests together, and
 an `LRUPromptCache` that finds the cache of an earlier request, trims it and keeps new ones.
 
-With `rows`, requests are computed one after another by `generate_step`, which alone quantises caches."""
+`rows` asks for quantised rows. `generate_step` alone quantises caches, and computes requests one after another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""onnxruntime-genai in this process. `driver` has a generator for each of some slots: it appends tokens, is
-rewound, and gives the logits of all tokens. `engine` is its engine of static batches, which gives tokens alone:
-take a probe of `--output tokens`. A request goes on in it as a turn of the last one, if its text begins with that
-one's. A checkpoint is turned into ONNX by its builder, once for each form of rows, into the probe's own folder."""
+"""onnxruntime-genai in this process.
+
+`driver` keeps a generator in each slot. A generator appends tokens, is rewound, and gives the logits of all tokens.
+`engine` is the engine of static batches. It gives tokens alone: take a probe of `--output tokens`. A request whose
+text begins with that of the last one goes on as its next turn. The builder of onnxruntime-genai turns a checkpoint
+into ONNX, once for each form of rows, into the probe's own folder."""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from kvspec.geometry import Array
 ROWS = {"q8_0": ("int8_per_tensor", 127), "q4_0": ("int4_per_tensor", 7)}
 """Forms of rows as precise as the builder's, what it calls them, and the largest number that a row holds."""
 LONGEST, CHUNK, SEQUENCES = 512, 64, 4
-"""Sizes where none are asked for."""
+"""Sizes that are taken where none are asked for."""
 
 
 def driver(wanted: Wanted) -> Stepped:
@@ -64,7 +66,7 @@ def _model(wanted: Wanted, changes: Mapping[str, Any]) -> Any:
 
 
 def built(folder: Path, rows: str | None) -> Path:
-    """Give the folder of a checkpoint in ONNX. Make it where it is not there: some seconds."""
+    """Convert a checkpoint to ONNX, unless that was done before: some seconds. Give its folder."""
     into = folder / f"onnx-{rows or 'f32'}"
     if not (into / "genai_config.json").exists():
         words = ["-m", str(folder), "-o", str(into), "-p", "fp32", "-e", "cpu", "-c", str(into)]
@@ -79,8 +81,8 @@ def built(folder: Path, rows: str | None) -> Path:
 
 
 def _scheme(folder: Path, rows: str) -> list[str]:
-    """Give what the builder is told of rows: their scales are those of the first rows of a text, in which each
-    element is as large as in any other. Keys are largest where RoPE does not turn them."""
+    """Give the builder's options for rows. It takes their scales from the first rows of a text, whose elements are
+    as large as those of any other. Keys are largest where RoPE does not turn them."""
     name, largest = ROWS[rows]
     model = genai.Model(genai.Config(str(built(folder, None))))
     generator, scales, file = _generator(model), dict[str, list[float]](), folder / f"scales-{rows}.json"

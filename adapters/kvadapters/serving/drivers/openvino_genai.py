@@ -1,7 +1,7 @@
 """OpenVINO GenAI in this process: its continuous batching, stepped, with shared prefixes and chunked prompts.
 
-It gives the tokens of an answer, and no logits: take a probe of `--output tokens`. A checkpoint is turned into
-OpenVINO's format by optimum-intel, once, into the probe's own folder. Nothing tells what was reused or evicted."""
+It gives the tokens of an answer, and no logits: take a probe of `--output tokens`. optimum-intel converts a
+checkpoint to OpenVINO's format once, into the probe's own folder. Nothing tells what was reused or evicted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = {None: "", "q8": "u8", "q4": "u4"}
 BLOCK = 32
 """Tokens of a block on a CPU: OpenVINO has no other size."""
 BLOCKS, CHUNK, SEQUENCES = 64, 256, 16
-"""Sizes where none are asked for."""
+"""Sizes that are taken where none are asked for."""
 MODEL = "openvino_model.xml"
 
 
@@ -66,7 +66,7 @@ def driver(wanted: Wanted) -> Driver:
 
 
 def exported(folder: Path) -> Path:
-    """Give the folder of a checkpoint in OpenVINO's format. Make it where it is not there: 10 to 20 seconds."""
+    """Convert a checkpoint to OpenVINO's format, unless that was done before: 10 to 20 seconds. Give its folder."""
     into = folder / "openvino"
     if not (into / MODEL).exists():
         from optimum.exporters.openvino import main_export
@@ -126,5 +126,5 @@ class Pipeline:
         request.cancel()
 
     def counts(self) -> Mapping[str, int]:
-        """Nothing is counted."""
+        """Give no counts: the engine tells none."""
         return {}

@@ -1,9 +1,9 @@
-"""Hugging Face transformers, `generate`: caches of earlier requests are copied, cropped and gone on from; requests
-that are under way together are a padded batch; with `drafts`, prompts are looked up for tokens to guess.
+"""Hugging Face transformers, `generate`: caches of earlier requests are copied, cropped and used again.
 
-`generate` has no server. What a request goes on from is chosen here, as its documentation of prefix reuse does: a
-deep copy of an earlier cache, which records the past of its windows. Where `crop` raises, the request is computed
-whole. `--declare no-reuse` lets each request begin with no cache."""
+Requests that are under way together are a padded batch. `drafts` turns the lookup of prompts on. `generate` has no
+server: this driver chooses what a request goes on from, as the documentation of prefix reuse does. It takes a deep
+copy of an earlier cache, which records the past of its windows. Where `crop` raises, it computes the request whole.
+`--declare no-reuse` lets each request begin with no cache."""
 
 from __future__ import annotations
 

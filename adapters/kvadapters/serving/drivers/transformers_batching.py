@@ -1,8 +1,8 @@
 """Hugging Face transformers, continuous batching: a paged cache that shares prefixes, a scheduler, chunked prompts.
 
 The manager works in a thread of its own. It streams a token of each request after each step, in the order of the
-rows of the step's logits; a hook on the model keeps these rows. What it reuses, gives up and preempts it writes to
-its log."""
+rows of the step's logits; a hook on the model keeps these rows. Its log tells what it reuses, gives
+up and preempts."""
 
 from __future__ import annotations
 
