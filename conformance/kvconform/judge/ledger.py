@@ -124,6 +124,8 @@ class Accounts:
     def _memory(self, op: Operation, kind: str, config: Config, got: Step) -> Iterator[tuple[str, str, str]]:
         """MEM's clauses on what is held from step to step: clause, observable, and what is wrong."""
         name, held = cache_of(op), got.values.get("held")
+        if held is None and op["op"] != "plan":
+            return
         before = self._values.get(name, {}).get("held")
         if op["op"] == "plan" and got.result == "ok":
             yield from _plan_alone(op["n"], got.values["plan"], before)
@@ -168,7 +170,9 @@ class Accounts:
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
         """The caches of a whole round."""
-        letters = op.get("layers") or self._rounds.get(str(op.get("name")), "") if op["op"] in WHOLE else ""
+        if op["op"] not in WHOLE:
+            return ()
+        letters = op.get("layers") or self._rounds.get(str(op.get("name")), "")
         found = []
         for letter in (each for each in letters if each in self._configs):
             after = {k.partition(".")[0]: v for k, v in got.values.items() if k.endswith(f".{letter}")}
@@ -177,7 +181,10 @@ class Accounts:
 
     def _layer(self, op: Operation, letter: str, config: Config, after: Mapping[str, Any]) -> Layer:
         """A cache as it was; in a round as it was when that began, though a live one may have gone on beside it."""
-        which, values = (str(op.get("name")), letter), self._values.get(letter, {})
+        values = self._values.get(letter, {})
+        if not (self._rounds or self._drafted):
+            return Layer(config, values, after)
+        which = str(op.get("name")), letter
         begun = {"offset": self._begun[which]} if op["op"] == "draft" and which in self._begun else {}
         return Layer(config, {**values, **begun, "drafted": self._drafted.get(which)}, after)
 

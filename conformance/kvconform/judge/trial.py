@@ -114,6 +114,10 @@ def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step
     return lambda: session.do(op, inputs)
 
 
+CHANGE_CLAIMS = ("open", "init", "free", "speculate")
+"""Operations after which something else may be claimed of a cache."""
+
+
 class _Asked(Struct, frozen=True):
     """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
 
@@ -155,6 +159,8 @@ class _Trial:
         self.watch = self.past = False
         self.speculated: set[str] = set()
         """Caches that were in a round: drafts that were not kept may have made them grow."""
+        self.claims: dict[str, Claim] = {}
+        """Those on all caches, by their letters; made anew where they may have changed."""
 
     def run(self) -> TrialResult:
         opening = self.trace.kind, self.trace.config
@@ -205,10 +211,13 @@ class _Trial:
         alone = [op] if want.result == "ok" else []
         for part in inputs.each.performed if isinstance(inputs.each, RunInputs) else alone:
             self._note_rounds(part)
-        claims = {x: self._claim(x) for x in self.trace_inputs.opened}
+        claims = self.claims = self.claims or {x: self._claim(x) for x in self.trace_inputs.opened}
         return _Asked(op, last, kind, config, claims.get(cache_of(op), claims["A"]), claims, want, answer)
 
     def _note_rounds(self, op: Operation) -> None:
+        if op["op"] not in CHANGE_CLAIMS:
+            return
+        self.claims = {}
         if op["op"] == "speculate" and not argument(op, "isolated"):
             kinds = {letter: self.trace_inputs.opened[letter][0] for letter in op["layers"].replace("-", "")}
             self.speculated |= {letter for letter, kind in kinds.items() if opened(kind).grows_with_drafts}

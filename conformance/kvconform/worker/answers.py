@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from kvspec.registry import CACHES, TENSORS, opened
 
 
-def foreign(operation: str, kinds: frozenset[str], names: Iterable[str]) -> str:
+@lru_cache(maxsize=4096)
+def foreign(operation: str, kinds: frozenset[str], names: tuple[str, ...]) -> str:
     """Say which of these tensors the answer to an operation on a cache of one of these kinds cannot hold; empty if
     it can hold all."""
     odd = next((name for name in names if not _can_hold(operation, kinds, name)), None)
     return "" if odd is None else f"the answer to {operation} on a {'/'.join(kinds)} cache cannot hold {odd}"
 
 
-@lru_cache(maxsize=4096)
 def _can_hold(operation: str, kinds: frozenset[str], name: str) -> bool:
     what, *which = name.removesuffix(".k").removesuffix(".v").split(".")
     if kinds <= set(CACHES) and any(map(str.isdigit, which)):

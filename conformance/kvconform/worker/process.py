@@ -11,7 +11,6 @@ import subprocess
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
-from time import monotonic
 from typing import Any
 
 from kvconform.worker.start import end, started
@@ -26,8 +25,8 @@ KEPT = 64 << 10
 """Bytes of standard error that are kept, the last ones."""
 SHOWN = 20
 """Lines of standard error that a failure shows."""
-AT_ONCE = 0.0005
-"""Seconds after a message within which the next ones are written together."""
+TOGETHER = 1 << 16
+"""Bytes of messages that wait for an answer to be wanted: then they are written together."""
 LAST_BREATH = 1.0
 """Seconds a process has to end once its output has."""
 
@@ -81,7 +80,6 @@ class Process:
         self._stderr = bytearray()
         self._unsent = bytearray()
         self._writing = False
-        self._wrote = 0.0
         self._asked = 0
         self._answers: deque[Answer] = deque()
         self._broken: ProtocolBroken | None = None
@@ -97,12 +95,12 @@ class Process:
         return number
 
     def send(self, message: bytes) -> None:
-        """Begin to write a message; the rest is written while waiting for answers. One that comes at once after
-        another waits for those that follow: each time that a process is woken costs both."""
-        self._asked += 1
+        """Begin to write a message; the rest is written while waiting for answers. One that comes behind another
+        waits until an answer is wanted: each time that a process is woken costs both."""
         self._unsent += message
-        if monotonic() - self._wrote >= AT_ONCE:
+        if not self._asked or len(self._unsent) > TOGETHER:
             self._begin_to_write()
+        self._asked += 1
 
     def _begin_to_write(self) -> None:
         if not self._writing:
@@ -141,7 +139,6 @@ class Process:
         return f"{self._decoder.waiting} arrived{unread}"
 
     def _write(self) -> None:
-        self._wrote = monotonic()
         try:
             del self._unsent[: os.write(self._in, self._unsent)]
         except BlockingIOError:

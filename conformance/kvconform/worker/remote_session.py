@@ -100,7 +100,7 @@ class RemoteSession:
     ) -> Step:
         try:
             step = messages.step(answer, arrays)
-            wrong = foreign(operation, kinds, arrays)
+            wrong = foreign(operation, kinds, tuple(arrays))
         except messages.ProtocolError as e:
             wrong = str(e)
         if wrong:

@@ -29,6 +29,9 @@ BUFFER = 2
 ENDLESS = 1 << 63
 """More than a meter counts."""
 
+NOTHING_COUNTED = dict.fromkeys(METERED, 0)
+"""What a meter says where nothing was done: no bound is below."""
+
 Counts = dict[str, int]
 
 
@@ -57,6 +60,8 @@ class Cost(Struct, frozen=True):
 
     def breaches(self, meter: Mapping[str, int]) -> list[tuple[str, str]]:
         """Clause and sentence for each count beyond its bound."""
+        if meter == NOTHING_COUNTED:
+            return []
         bounds = {name: most for b in self.bounds for name, most in b.most.items()}
         if all(meter.get(name, ENDLESS) <= bounds.get(name, 0) for name in METERED):
             return []

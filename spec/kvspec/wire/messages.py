@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -50,8 +50,17 @@ Listed = tuple[Sized, ...]
 
 
 _TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
-_QUICK, _FIELDS = msgspec.json.Decoder(), msgspec.json.Decoder(dict[str, msgspec.Raw])
+_QUICK = msgspec.json.Decoder()
 _TO_JSON_QUICKLY = msgspec.json.Encoder(enc_hook=index)
+
+
+class _Listing(msgspec.Struct):
+    """The list of tensors in a header, as it is written there."""
+
+    tensors: msgspec.Raw = msgspec.Raw()
+
+
+_LISTING = msgspec.json.Decoder(_Listing)
 
 
 class ProtocolError(Exception):
@@ -74,11 +83,16 @@ def encode(
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, dtype, array.shape])
         parts.append(array.tobytes())
+    checked = checked or FLAT.issuperset(map(type, head.values()))
     line = (_text_of_checked if checked else _text)({**head, "tensors": listed} if listed else head)
     size = sum(map(len, parts))
     if len(line) >= LARGEST_HEADER or size > LARGEST_TENSORS:
         raise BadInput(f"a header of {len(line)} and tensors of {size} bytes are too much to send")
     return b"".join((line, b"\n", *parts))
+
+
+FLAT = frozenset((str, int, bool, type(None)))
+"""What the values of a header are that can be written quickly."""
 
 
 def _text(head: Mapping[str, Any]) -> bytes:
@@ -179,11 +193,13 @@ def _quickly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed] | None:
     """The same in a fifth of the time; None for a header that may be wrong. What reads it does not see a key that
     stands twice in an object: there is none if the header has no more colons than keys."""
     try:
-        fields = _FIELDS.decode(line)
-        tensors = bytes(fields.pop("tensors", b""))
-        head = {name: _QUICK.decode(field) for name, field in fields.items()}
-        listed = _listed_again(tensors, largest) if tensors else ()
+        head, tensors, listed = _QUICK.decode(line), b"", Listed()
+        if type(head) is dict and head.pop("tensors", listed) is not listed:
+            tensors = bytes(_LISTING.decode(line).tensors)
+            listed = _listed_again(tensors, largest)
     except (ValueError, RecursionError, msgspec.MsgspecError, ProtocolError):
+        return None
+    if type(head) is not dict:
         return None
     deep = line.count(b"{") + line.count(b"[") - tensors.count(b"[") > DEEPEST
     once = line.count(b":") == _keys(head) + bool(tensors)
@@ -196,7 +212,11 @@ LONGEST_QUICK = 4096
 
 def _keys(found: dict[str, Any]) -> int:
     """Count the keys of an object and of the objects in it, but those in lists."""
-    return len(found) + sum(_keys(value) for value in found.values() if type(value) is dict)
+    count = len(found)
+    for value in found.values():
+        if type(value) is dict:
+            count += _keys(value)
+    return count
 
 
 @lru_cache(maxsize=4096)
@@ -366,49 +386,54 @@ def text(head: Mapping[str, Any], name: str, limit: int) -> str:
 def _wrong_observation(values: Mapping[str, Any], tensors: Tensors) -> str:
     """Say what is wrong with the values or the tensor names; empty if nothing is."""
     for name, value in values.items():
-        record = _value_of(name)
+        record, right = _value_of(name)
         if record is None:
             return f"unknown value {name!r:.40}"
-        if not _right(record, value):
+        if not right(value, record):
             return f"{name} must be {_wanted(record)}, is {value!r:.40}"
-    unknown = [name for name in tensors if not _is_tensor(name)]
-    return (
-        f"unknown tensor {unknown[0]!r:.40}; known: {', '.join(ALONE)}; {', '.join(ARRAYS)}, with .k or .v"
-        if unknown
-        else ""
-    )
+    return _unknown_tensor(tuple(tensors))
 
 
 @lru_cache(maxsize=1024)
-def _value_of(name: Any) -> Value | None:
-    """Give the value's base name: offset, for `offset.B`; None if there is no such value."""
-    found = _VALUE.fullmatch(name) if isinstance(name, str) else None
-    return VALUES.get(found[1]) if found else None
+def _unknown_tensor(names: tuple[str, ...]) -> str:
+    """Name the first tensor that no answer may have; empty if there is none."""
+    unknown = next((name for name in names if _TENSOR.fullmatch(name) is None), None)
+    known = f"known: {', '.join(ALONE)}; {', '.join(ARRAYS)}, with .k or .v"
+    return "" if unknown is None else f"unknown tensor {unknown!r:.40}; {known}"
 
 
-@lru_cache(maxsize=1024)
-def _is_tensor(name: str) -> bool:
-    return _TENSOR.fullmatch(name) is not None
+def _number(value: Any, record: Value | None = None) -> bool:
+    whole = type(value) is int or isinstance(value, np.integer)
+    return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
-def _right(record: Value, value: Any) -> bool:
-    match record.holds:
-        case "number":
-            return value is None or _number(value)
-        case "truth":
-            return type(value) is bool
-        case "text":
-            return isinstance(value, str) and len(value) <= LONGEST_CLAUSE
-        case "counts":
-            return isinstance(value, dict) and value.keys() <= COUNTS and all(map(_number, value.values()))
+def _counts(value: Any, record: Value) -> bool:
+    return isinstance(value, dict) and value.keys() <= COUNTS and all(map(_number, value.values()))
+
+
+def _numbers(value: Any, record: Value) -> bool:
     if value is None:
         return True
     return isinstance(value, list) and len(value) == (record.count or len(value)) and all(map(_number, value))
 
 
-def _number(value: Any) -> bool:
-    whole = type(value) is int or isinstance(value, np.integer)
-    return whole and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+RIGHT: dict[str, Callable[[Any, Value], bool]] = {
+    "number": lambda value, record: value is None or _number(value),
+    "truth": lambda value, record: type(value) is bool,
+    "text": lambda value, record: isinstance(value, str) and len(value) <= LONGEST_CLAUSE,
+    "counts": _counts,
+    "numbers": _numbers,
+}
+"""Whether a value is right, by what such a value holds."""
+
+
+@lru_cache(maxsize=1024)
+def _value_of(name: Any) -> tuple[Value | None, Callable[[Any, Value], bool]]:
+    """Give the record of a value by its name, of offset for `offset.B`, and what tells whether one is right; no
+    record if there is no such value."""
+    found = _VALUE.fullmatch(name) if isinstance(name, str) else None
+    record = VALUES.get(found[1]) if found else None
+    return record, RIGHT[record.holds if record else "number"]
 
 
 def _wanted(record: Value) -> str:

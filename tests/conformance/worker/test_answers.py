@@ -28,7 +28,7 @@ def seen(worked: Example) -> set[str]:
             kinds[cache_of(op)] = kinds.get(cache_of(op), frozenset()) | {given.opening[0]}
         step = session.do(op, given)
         inputs.done(op, step.result)
-        assert foreign(op["op"], kinds.get(cache_of(op), frozenset()), step.arrays) == ""
+        assert foreign(op["op"], kinds.get(cache_of(op), frozenset()), tuple(step.arrays)) == ""
         shown |= {name.partition(".")[0] for name in step.arrays}
     return shown
 
@@ -55,4 +55,4 @@ def test_every_answer_of_the_reference_can_be_had() -> None:
     ],
 )
 def test_what_a_question_cannot_have_is_named(operation: str, kind: str, name: str) -> None:
-    assert foreign(operation, frozenset([kind]), ["state.k", name]).endswith(f"cache cannot hold {name}")
+    assert foreign(operation, frozenset([kind]), ("state.k", name)).endswith(f"cache cannot hold {name}")
