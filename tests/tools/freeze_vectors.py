@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kvconform.generate import frozen_covers, frozen_walks
+from kvconform.generate import frozen_covers, frozen_large, frozen_walks
 from kvconform.generate.registry import planned
 from kvconform.vectors import SOURCES, files, vector
 from kvconform.vectors.vector import LICENCE, VERSION, Vector, Written, counts
@@ -17,19 +17,22 @@ from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.registry import KINDS
-from tools import freeze_covers, freeze_walks
+from tools import freeze_covers, freeze_large, freeze_walks
 from tools.mutant_vectors import of_matrix
 from tools.vector_sources import MAKERS
 
 ANSWERS = "answers"
-"""What the reference answers: to the covers as they are frozen, and to the walks."""
+"""What the reference answers: to the covers as they are frozen, to the walks, and to large traces."""
 
 WALKS = "walks"
 """The walks of a claim of every chapter, with what the reference answers to them."""
 
-NAMES = ("covers", WALKS, *SOURCES)
+LARGE = "large"
+"""What the reference answers to large traces."""
 
-NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, and the answers to covers, where clauses are cited otherwise"
+NAMES = ("covers", WALKS, LARGE, *SOURCES)
+
+NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, large, and the answers to covers, where steps cite otherwise"
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -74,7 +77,9 @@ def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) ->
         if name in (WALKS, ANSWERS):
             kinds = [kind for kind in KINDS if kind in chapters]
             yield from ((Path(str(frozen_walks.path(k))), partial(freeze_walks.compute, k)) for k in kinds)
-        if name == WALKS:
+        if name in (LARGE, ANSWERS):
+            yield from ((Path(str(frozen_large.path(c))), partial(freeze_large.compute, c)) for c in chapters)
+        if name in (WALKS, LARGE):
             continue
         if name in ("covers", ANSWERS):
             covered, make = [p for p in planned() if p in chapters], _answers if name == ANSWERS else _cover

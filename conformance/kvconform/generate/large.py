@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from kvconform.generate import large_attention, large_beside, large_caches
+from kvconform.generate import frozen_large, large_attention, large_beside, large_caches
 from kvconform.generate.amounts import MOST_VISIBLE
 from kvconform.generate.other_kinds import moved
 from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
-from kvspec.notation import from_sentence
 from kvspec.operations.table import TAKES_QUERIES
 from kvspec.trace import Trace, looked_at
 
@@ -51,10 +50,13 @@ class Size:
         """Give each boundary with its trace, the same ones for the same seed, on a kind that is claimed."""
         kind = next((kind for kind in self.on if kind in claimed), "")
         for boundary in self.boundaries:
-            random = Random(f"{self.chapter} {self.name} {boundary} {seed}")
-            trace = from_sentence(self.make(boundary, random))
+            trace = frozen_large.trace(self.chapter, self.sentence(boundary, seed))
             if there := trace if kind in ("", trace.kind) else moved(trace, kind):
                 yield boundary, there
+
+    def sentence(self, boundary: int, seed: int) -> str:
+        """Give the trace for one boundary, in a sentence."""
+        return self.make(boundary, Random(f"{self.chapter} {self.name} {boundary} {seed}"))
 
 
 def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:

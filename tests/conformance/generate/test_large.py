@@ -12,6 +12,7 @@ from kvadapters.reference import Reference
 from kvconform.bugs.known_bugs import common_in
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.planting import having
+from kvconform.generate import frozen_large
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import BOUNDARIES, Size, sizes
 from kvconform.generate.registry import explorations
@@ -26,7 +27,9 @@ from kvspec.errors import Refused
 from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace, from_json
-from support.slow import one_in
+from support.slow import counts, one_in
+from tools import freeze_large
+from tools.freeze_covers import answers
 
 SEEDS = 0, 1, 2
 ABOUT = description(Reference().describe())
@@ -83,6 +86,21 @@ def test_the_reference_does_what_large_traces_ask(name: str) -> None:
     for boundary, trace in size.traces(1):
         if boundary <= 513:
             assert not judged(trace, Reference()).failed, sentence(trace)
+
+
+@pytest.mark.parametrize("every", counts(31, 1))
+@pytest.mark.parametrize("chapter", dict.fromkeys(size.chapter for size in ALL.values()))
+def test_what_is_frozen_is_what_the_reference_answers_to_the_traces_of_a_run(chapter: str, every: int) -> None:
+    """Else `python -m tools.freeze_vectors large --write` makes it anew."""
+    assert [*frozen_large.read(chapter)] == [*dict.fromkeys(freeze_large.sentences(chapter))]
+    for said, frozen in [*frozen_large.read(chapter).items()][::every]:
+        trace = frozen_large.trace(chapter, said)
+        assert trace.frozen == frozen == answers(trace, trace.ops), said
+
+
+def test_large_traces_of_another_seed_are_not_frozen_unless_they_are_the_same() -> None:
+    frozen = [trace.frozen for _, trace in ALL["ring window"].traces(1)]
+    assert None in frozen
 
 
 def test_such_bugs_are_planted_in_every_chapter_with_large_traces() -> None:

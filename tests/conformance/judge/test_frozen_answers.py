@@ -12,7 +12,9 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.known_bugs import known_bugs
 from kvconform.generate import frozen_covers
+from kvconform.generate.amounts import SEED
 from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.large import Size, sizes
 from kvconform.generate.walks import SCALES, given
 from kvconform.judge import frozen_answers, trial
 from kvconform.judge.kept_arrays import KeptArrays
@@ -63,6 +65,17 @@ def test_walks_are_judged_without_an_oracle_and_tell_the_same(kind: str, monkeyp
     expected = [told(judged(Reference(), replace(t, frozen=None))) for t in walks]
     monkeypatch.setattr(trial, "CitingReference", None)
     assert [told(judged(Reference(), t)) for t in walks] == expected
+
+
+@pytest.mark.parametrize("size", one_in(9, sizes()), ids=lambda size: f"{size.chapter} {size.name}")
+def test_large_traces_are_judged_without_an_oracle_and_tell_the_same(
+    size: Size, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = [t for boundary, t in size.traces(SEED) if boundary <= 130][::3]
+    expected = [told(judged(adapter, replace(t, frozen=None))) for adapter in (Reference(), Wrong()) for t in large]
+    assert [told(judged(adapter, t)) for adapter in (Reference(), Wrong()) for t in large] == expected
+    monkeypatch.setattr(trial, "CitingReference", None)
+    assert [told(judged(Reference(), t)) for t in large] == expected[: len(large)]
 
 
 def test_a_run_whose_operations_are_partly_refused_is_judged_without_an_oracle() -> None:
