@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 
 from kvconform.checks.check import Check
-from kvconform.generate import frozen_covers
+from kvconform.generate import concerning, frozen_covers
 from kvconform.generate.frozen_covers import Cover
 from kvconform.generate.registry import planned
 from kvconform.runner.under_test import AdapterUnderTest
@@ -23,10 +23,12 @@ def checks() -> Iterator[Check]:
     for chapter in CHAPTERS:
         covers = frozen_covers.load(chapter)
         _demand_frozen(chapter, [plan.name for plan in plans[chapter]()] if chapter in plans else [], covers)
-        of = sum(len(cover.lines) for cover in covers)
         for cover in covers:
             name = cover.name.removeprefix(f"{chapter} ").replace(" ", "-")
-            needs, run = frozenset((cover.start.kind, chapter)), partial(_judge_sample, cover=cover, of=of)
+            needs, run = (
+                frozenset((cover.start.kind, chapter)),
+                partial(_judge_sample, cover=cover, chapter=chapter),
+            )
             yield Check(f"{chapter}/cover/{name}", chapter, needs, run)
 
 
@@ -38,14 +40,15 @@ def _demand_frozen(chapter: str, names: list[str], covers: Iterable[Cover]) -> N
         raise NotWhole(lacks if name in names else f"{frozen} has the cover {name!r}, which is no plan")
 
 
-def _judge_sample(under_test: AdapterUnderTest, cover: Cover, of: int) -> None:
-    """Judge a cover, or its share of a sample of the chapter's `of` traces."""
-    share = under_test.cover_traces / of
-    judge(under_test, sampled(cover, share) if 0 < share < 1 else cover)
+def _judge_sample(under_test: AdapterUnderTest, cover: Cover, chapter: str) -> None:
+    """Judge a cover, or its share of a sample of the chapter's traces that concern the clauses asked for."""
+    concerned = concerning.cover(cover, under_test.clauses)
+    share = under_test.cover_traces / max(1, concerning.of_chapter(chapter, under_test.clauses))
+    judge(under_test, sampled(concerned, share) if 0 < share < 1 else concerned)
 
 
 def sampled(cover: Cover, share: float) -> Cover:
-    """The same cover with a share of its traces, at least one, the same each time."""
+    """The same cover with a share of its traces, at least one if there are some, the same each time."""
     chosen = Random(cover.name).sample(range(len(cover.lines)), math.ceil(share * len(cover.lines)))
     return replace(cover, lines=tuple(cover.lines[i] for i in sorted(chosen)))
 

@@ -8,9 +8,10 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
-from kvconform.generate.real_geometry import GEOMETRIES, within
+from kvconform.generate.real_geometry import GEOMETRIES, at, within
 from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.reading.clauses import index
 from kvspec.registry import KINDS
 
 
@@ -21,7 +22,18 @@ def checks() -> Iterator[Check]:
 
 
 def _judge(under_test: AdapterUnderTest, kind: str) -> None:
-    """Judge its traces; note which boundaries they met, and which the adapter's claims and limits shut out."""
+    """Judge its traces; of clauses that are asked for alone their own worked examples."""
+    if under_test.clauses:
+        examples = [e.trace for c in under_test.clauses for e in index()[c].examples if e.trace.kind == kind]
+        each = (at(trace, within(geometry, under_test.adapter)) for geometry in GEOMETRIES for trace in examples)
+        under_test.judge_all(under_test.fitting(filter(None, each)), "geometry", kind)
+    else:
+        _judge_kind(under_test, kind)
+
+
+def _judge_kind(under_test: AdapterUnderTest, kind: str) -> None:
+    """Judge what each operation does; note which boundaries were met, and which the adapter's claims and limits
+    shut out."""
     wanted, found = set[tuple[str, int]](), set[tuple[str, int]]()
     for geometry in GEOMETRIES:
         judged = list(fitted(left_over(kind, within(geometry, under_test.adapter)), under_test.adapter))

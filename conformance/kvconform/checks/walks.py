@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
+from kvconform.generate import concerning
 from kvconform.generate.strategies.walk_moves import Scale
 from kvconform.generate.walks import SCALES, given
 from kvconform.runner.under_test import AdapterUnderTest
@@ -24,4 +25,4 @@ def _judge(under_test: AdapterUnderTest, kind: str, scale: Scale) -> None:
     """Walk by what the adapter claims, so that what it lacks leaves no gaps."""
     chapters = frozenset(under_test.adapter.chapters)
     traces = given(kind, chapters, scale, under_test.seed, under_test.few)
-    under_test.judge_all(under_test.fitting(traces), "walk", kind)
+    under_test.judge_all(under_test.fitting(concerning.some(traces, under_test.clauses)), "walk", kind)

@@ -15,7 +15,7 @@ from kvconform.checks.suite import selected, shut_out, suite
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command, watch
 from kvconform.commands.unused_options import refuse_of_engines
-from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
+from kvconform.generate.amounts import CLAUSE_COVERS, CLAUSE_TRACES, QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
 from kvconform.runner.pool import opened
@@ -34,12 +34,6 @@ MOST = 4
 
 FEWEST = 16
 """Fewest checks that are worth starting another process."""
-
-SAMPLE = 500
-"""Cover traces of each chapter that a run on single clauses judges first."""
-
-OF_CLAUSES = 20
-"""Traces that each exploration draws in a run on single clauses."""
 
 
 def main(options: Namespace) -> int:
@@ -114,7 +108,7 @@ def settings_of(options: Namespace) -> Settings:
         level=options.level,
         deadline=options.deadline,
         memory_limit=options.memory << 20,
-        cover_traces=QUICK_COVERS if options.quick else SAMPLE if options.clause else 0,
+        cover_traces=QUICK_COVERS if options.quick else CLAUSE_COVERS if options.clause else 0,
         quick=bool(options.quick),
         known=known.read(options.known),
         max_failures=options.maxfail or 0,
@@ -134,7 +128,7 @@ def _failed_before(options: Namespace) -> tuple[str, ...]:
 
 
 def _usual_traces(options: Namespace) -> int:
-    return QUICK_TRACES if options.quick else OF_CLAUSES if options.clause else TRACES
+    return QUICK_TRACES if options.quick else CLAUSE_TRACES if options.clause else TRACES
 
 
 def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run:
@@ -166,7 +160,7 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
 def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int, on: str | None) -> None:
     processes, ids = min(processes, len(checks) // FEWEST), [check.id for check in checks]
     if processes < 2 and not on:
-        run.under_test.cover_traces, run.under_test.traces = settings.cover_traces, settings.traces
+        run.under_test.takes(settings)
         run.collect(judge_here(run.under_test, checks), ids)
         return
     run.under_test.worker.close()  # each process has its own

@@ -8,6 +8,9 @@ TRACES, SEED = 24, 0
 QUICK_TRACES, QUICK_COVERS = 2, 20
 """Traces that each exploration draws in a quick run, and cover traces of each chapter that it judges."""
 
+CLAUSE_TRACES, CLAUSE_COVERS = 8, 40
+"""The same in a run on single clauses; of cover traces those that concern them."""
+
 FEW = 10
 """A run is one of few traces if it draws fewer than this for each exploration."""
 

@@ -48,6 +48,11 @@ class Settings:
     """What the adapter said of itself when the run began; in each process that judges it must say the same."""
 
     @property
+    def alone(self) -> frozenset[str]:
+        """The clauses for which a sample of the traces that concern them is judged; none if all traces are."""
+        return frozenset(self.clauses if self.cover_traces else ())
+
+    @property
     def argv(self) -> list[str]:
         """The command line of the worker."""
         return list(self.command) or python_worker(self.adapter)

@@ -57,6 +57,8 @@ class AdapterUnderTest:
     seed: int = SEED
     cover_traces: int = 0
     """Cover traces judged of each chapter, a sample of all; 0 for all."""
+    clauses: frozenset[str] = frozenset()
+    """The clauses that alone are judged, on traces that concern them; none for all."""
     known: tuple[KnownDeviation, ...] = ()
     """Failures that are expected of it."""
     tally: Tally = field(default_factory=Tally)
@@ -77,6 +79,11 @@ class AdapterUnderTest:
         self.failures = Failures(self)
         explained = partial(trial.explained, adapter=self.adapter)
         self.explaining = Explaining(self.known, self.adapter, explained)
+
+    def takes(self, settings: Settings) -> None:
+        """Take from settings how much is judged."""
+        self.traces, self.seed, self.cover_traces = settings.traces, settings.seed, settings.cover_traces
+        self.clauses = settings.alone
 
     @property
     def few(self) -> bool:
@@ -252,7 +259,9 @@ def opened(settings: Settings) -> AdapterUnderTest:
         worker.close()
         raise
     claimed = adapter.at_most("visible") if settings.level == "visible" else adapter
-    return AdapterUnderTest(worker, claimed, settings.traces, settings.seed, settings.cover_traces, known)
+    under_test = AdapterUnderTest(worker, claimed, known=known)
+    under_test.takes(settings)
+    return under_test
 
 
 def count(covered: Coverage, trace: Trace, done: int) -> None:

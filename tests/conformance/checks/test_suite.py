@@ -13,8 +13,8 @@ from kvadapters.reference import Reference
 from kvconform.checks import covers
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, suite
-from kvconform.commands.run import SAMPLE
-from kvconform.generate import frozen_covers, strategies
+from kvconform.generate import concerning, frozen_covers, strategies
+from kvconform.generate.amounts import CLAUSE_COVERS
 from kvconform.laws.registry import LAWS
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
@@ -118,9 +118,26 @@ def test_what_there_is_not_cannot_be_selected(settings: dict[str, tuple[str, ...
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_sample_of_covers_is_small_and_takes_some_of_each(chapter: str) -> None:
     frozen = frozen_covers.load(chapter)
-    share = SAMPLE / max(SAMPLE, sum(len(cover.lines) for cover in frozen))
+    share = CLAUSE_COVERS / max(CLAUSE_COVERS, sum(len(cover.lines) for cover in frozen))
     sampled = [covers.sampled(cover, share) for cover in frozen]
-    assert sum(len(cover.lines) for cover in sampled) <= SAMPLE + len(frozen)
+    assert sum(len(cover.lines) for cover in sampled) <= CLAUSE_COVERS + len(frozen)
     for whole, part in zip(frozen, sampled, strict=True):
         assert part.lines and set(part.lines) <= set(whole.lines) and part == covers.sampled(whole, share)
         assert [whole.lines.index(line) for line in part.lines] == sorted(map(whole.lines.index, part.lines))
+
+
+@pytest.mark.parametrize("clause", ["RING-10", "PAGE-28", "GROW-15", "CACHE-7"])
+def test_a_run_on_a_clause_judges_the_traces_that_exercise_it(clause: str) -> None:
+    kept = 0
+    for whole in (each for chapter in index()[clause].chapters for each in frozen_covers.load(chapter)):
+        cites = {line: {c for o in frozen.outcomes for c in o.cites} for line, frozen in whole.frozen.items()}
+        lines = concerning.cover(whole, frozenset([clause])).lines
+        assert lines == tuple(line for line in whole.lines if clause in cites[line])
+        kept += len(lines)
+    assert kept
+
+
+@pytest.mark.parametrize("clause", ["MEM-6", "RESIDENCY-2", "CACHE-9"])
+def test_of_a_clause_that_is_judged_beside_its_steps_no_trace_is_left_out(clause: str) -> None:
+    covers = [each for chapter in index()[clause].chapters for each in frozen_covers.load(chapter)]
+    assert covers and all(concerning.cover(each, frozenset([clause])) == each for each in covers)
