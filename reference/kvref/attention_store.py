@@ -49,7 +49,8 @@ class Attending(Batching, attention.Answering):
         queries, keys = rope.at_positions(how.rope, end - n, queries, keys)
         self.append(keys, values, layer)
         cite("ATTN-1", "ATTN-16", "ATTN-13" if out is None else "ATTN-14")
-        held = Pair(self.keys[layer][None, :, :end], self.values[layer][None, :, :end])
+        cite(*["ROW-16"] * (self.config.form is not None))
+        held = self.kept.decoded(Pair(self.keys[layer][None, :, :end], self.values[layer][None, :, :end]))
         if scored_attention.wanted(how):
             return attention.given(out, self.scored(queries, held, seen, how), queries)
         return attention.given(out, self.attended(queries, held, seen, how.splits), queries)
@@ -69,6 +70,7 @@ class Attending(Batching, attention.Answering):
         m = len(batch.lengths)
         attention.demand(self.config, queries, (m, None, 1), Attention(splits=splits), 0, out)
         cite("ATTN-17", *(["ATTN-18"] if 0 in batch.lengths else []), "ATTN-13" if out is None else "ATTN-14")
+        cite(*["ROW-16"] * (self.config.form is not None))
         found = [self._alone(batch, queries[s : s + 1], layer, s, splits) for s in range(m)]
         return attention.given(out, np.concatenate(found), queries)
 
@@ -84,7 +86,8 @@ class Attending(Batching, attention.Answering):
         """The output of one sequence's query over its rows."""
         n = batch.lengths[sequence]
         rows = (a[layer][sequence : sequence + 1, :, :n] for a in (batch.keys, batch.values))
-        return self.attended(query, Pair(*rows), Seen(CAUSAL, n, n), splits)
+        held = self.kept.decoded(Pair(*rows))
+        return self.attended(query, held, Seen(CAUSAL, n, n), splits)
 
     def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
         """An attend of one row on a layer, captured."""

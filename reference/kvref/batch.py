@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
+from kvref import forms
 from kvref.cite import cite
 from kvref.memory import meter
 from kvspec.contract import Pair
@@ -26,7 +27,8 @@ class Batch:
         assert config.layers is not None and config.max_len is not None
         self.layers, self.places = config.layers, places
         self.keys, self.values = (
-            [_unwritten(places, config, kind, config.max_len) for _ in range(config.layers)] for kind in "kv"
+            [_unwritten(places, row, config.max_len) for _ in range(config.layers)]
+            for row in forms.Kept(config).none()
         )
         self.addresses = [next(_addresses) for _ in (*self.keys, *self.values)]
         self.lengths: list[int] = []
@@ -43,16 +45,16 @@ class Batch:
         self.held[sequence] = [min(n, to) for n in self.held[sequence]]
 
     def write(self, sequence: int, layer: int, at: int, rows: Pair) -> None:
-        """Put rows `[kv_heads, n, dim]` into a sequence's place in one layer from position `at` on."""
+        """Put rows `[kv_heads, n, dim]`, as they are kept, into a sequence's place in one layer from `at` on."""
         end = at + rows.keys.shape[1]
         meter.write(self.keys[layer][sequence, :, at:end], rows.keys)
         meter.write(self.values[layer][sequence, :, at:end], rows.values)
         self.held[sequence][layer] = end
 
 
-def _unwritten(places: int, config: Config, kind: str, max_len: int) -> Array:
-    """A buffer `[places, kv_heads, max_len, dim]` of NaN."""
-    return meter.allocated((places, *config.shape(kind, max_len)[1:]), DTYPES[config.dtype])
+def _unwritten(places: int, row: Array, max_len: int) -> Array:
+    """A buffer `[places, kv_heads, max_len, dim]` of NaN, for rows like these."""
+    return meter.allocated((places, row.shape[1], max_len, row.shape[3]), row.dtype)
 
 
 class Batching:
@@ -61,6 +63,7 @@ class Batching:
     of arrays `[kv_heads, max_len, dim]`, one a layer."""
 
     config: Config
+    kept: forms.Kept
     max_len: int
     lengths_: list[int]
     keys: list[Array]
@@ -92,7 +95,8 @@ class Batching:
         """Copies of the live rows of a sequence in a layer, `[kv_heads, n, dim]`."""
         batch = self._batch("read")
         live = slice(0, batch.held[sequence][layer])
-        return Pair(batch.keys[layer][sequence, :, live].copy(), batch.values[layer][sequence, :, live].copy())
+        kept = Pair(*(a[layer][sequence, :, live].copy() for a in (batch.keys, batch.values)))
+        return self.kept.alone(kept)
 
     def addresses(self) -> list[int]:
         """Where the batch's buffers lie; empty where there is none."""
@@ -133,10 +137,17 @@ class Batching:
         batch = self._batch("step")
         self._steppable(batch, Pair(keys, values))
         cite("BATCH-13", "BATCH-4")
+        keys, values = self._encoded(Pair(keys, values))
         for s, at in enumerate(batch.lengths):
             for layer in range(batch.layers):
                 batch.write(s, layer, at, Pair(keys[layer, s, :, None], values[layer, s, :, None]))
         batch.lengths = [n + 1 for n in batch.lengths]
+
+    def _encoded(self, rows: Pair) -> Pair:
+        """The rows of a step as they are kept."""
+        lines = Pair(*(a.reshape(-1, a.shape[2], 1, a.shape[3]) for a in rows))
+        kept = zip(self.kept.encoded(lines), rows, strict=True)
+        return Pair(*(a.reshape(*was.shape[:3], a.shape[3]) for a, was in kept))
 
     def _steppable(self, batch: Batch, rows: Pair) -> None:
         """Refuse a step before anything is written: rows that do not fit, then a full sequence, then a hole."""

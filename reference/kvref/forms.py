@@ -44,6 +44,10 @@ class Kept:
         made = zip(self.forms, kept, dims, strict=True)
         return Pair(*(forms.decoded(form, a, dim, dtype) for form, a, dim in made))
 
+    def alone(self, kept: Pair) -> Pair:
+        """Rows `[kv_heads, n, dim]` of one sequence as they are read."""
+        return Pair(*(a[0] for a in self.decoded(Pair(*(a[None] for a in kept)))))
+
     def cite_bytes(self) -> None:
         """Cite the clause on the bytes of rows."""
         cite(*["ROW-15"] * (self.forms is not None))

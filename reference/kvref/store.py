@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvref import mem
+from kvref import forms, mem
 from kvref.attention_store import Attending
 from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory.rows import count
 from kvspec import fingerprint as sums
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config, same_geometry
+from kvspec.geometry import Array, Config, same_geometry
 from kvspec.refusals import common as refusals
 
 
@@ -30,18 +30,17 @@ class Store(Attending):
     def _check(self, config: Config) -> None:
         if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
             raise refusals.config("CACHE-3", self.kind, config)
+        forms.Kept(config)
 
     def _allocate(self, config: Config, zeroed_by: str) -> None:
         """Make everything zero, because a length may be set beyond the rows that were written."""
         cite(zeroed_by)
         assert config.layers is not None and config.max_len is not None
         self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
+        self.kept = forms.Kept(config)
         self.keys, self.values = (
-            [
-                meter.zeros(config.shape(kind, config.max_len)[1:], DTYPES[config.dtype])
-                for _ in range(config.layers)
-            ]
-            for kind in "kv"
+            [meter.zeros((a.shape[1], config.max_len, a.shape[3]), a.dtype) for _ in range(config.layers)]
+            for a in self.kept.none()
         )
         self.lengths_ = [0] * config.layers
 
@@ -63,6 +62,7 @@ class Store(Attending):
             return
         layers = self.demand_rows(new, layer)
         cite("STORE-3" if layer is None else "STORE-4", "STORE-5")
+        keys, values = self.kept.encoded(new)
         for i, each in enumerate(layers):
             self._write(each, self.lengths_[each], Pair(keys[i], values[i]))
             self.lengths_[each] += n
@@ -92,6 +92,7 @@ class Store(Attending):
         """Bytes of the rows of all layers, and of the batch where there is one."""
         batch = self.batch_bytes()
         cite("MEM-4" if batch == 0 else "MEM-19")
+        self.kept.cite_bytes()
         return sum(a.nbytes for a in (*self.keys, *self.values)) + batch
 
     def _layers(self, layer: int | None) -> Sequence[int]:
@@ -106,7 +107,7 @@ class Store(Attending):
             raise refusals.layer("STORE-9", layer, len(self.lengths_))
 
     def _write(self, layer: int, at: int, rows: Pair) -> None:
-        """Put rows `[kv_heads, n, dim]` into a layer from position `at` on."""
+        """Put rows `[kv_heads, n, dim]`, as they are kept, into a layer from position `at` on."""
         end = at + rows.keys.shape[1]
         meter.write(self.keys[layer][:, at:end], rows.keys)
         meter.write(self.values[layer][:, at:end], rows.values)
@@ -118,7 +119,8 @@ class Store(Attending):
     def read(self, layer: int) -> Pair:
         """Copies of the live rows of a layer, `[kv_heads, length, dim]`."""
         live = slice(0, self.lengths_[layer])
-        return Pair(*(meter.fetched(a[layer][:, live]) for a in (self.keys, self.values)))
+        kept = Pair(*(meter.fetched(a[layer][:, live]) for a in (self.keys, self.values)))
+        return self.kept.alone(kept)
 
     def set_length(self, layer: int, n: int) -> None:
         """Set the length of a layer; no row moves or changes."""
@@ -161,9 +163,15 @@ class Store(Attending):
         self._loadable(saved)
         cite("STORE-20", "STORE-24")
         self._clear("STORE-21")
-        for layer, pair in enumerate(saved):
+        for layer, pair in enumerate(self._rounded(saved)):
             self._write(layer, 0, pair)
             self.lengths_[layer] = pair.keys.shape[1]
+
+    def _rounded(self, saved: Sequence[Pair]) -> list[Pair]:
+        """Saved rows as they are kept."""
+        cite(*["ROW-18"] * (self.config.form is not None and any(pair.keys.size for pair in saved)))
+        each = (self.kept.encoded(Pair(*(a[None] for a in pair)), quiet=True) for pair in saved)
+        return [Pair(*(a[0] for a in pair)) for pair in each]
 
     def _loadable(self, saved: Sequence[Pair]) -> None:
         """Refuse other layers, heads, widths or dtypes than the store's, before anything is written."""
@@ -181,4 +189,5 @@ class Store(Attending):
         if not 0 <= position < self.max_len:
             raise refusals.fingerprint("STORE-28", position, self.max_len)
         cite("STORE-27", *([] if position < self.lengths_[0] else ["STORE-16", self.zeroed_by]))
-        return sums.exact(meter.fetched(self.keys[0][0, position]))
+        row = meter.fetched(self.keys[0][:1, position : position + 1])
+        return sums.exact(self.kept.alone(Pair(row, self.values[0][:1, :0])).keys[0, 0])

@@ -467,6 +467,8 @@ class SerialBook:
         self._cast: dict[bytes, dict[Place, int]] = {}
         self._rounded: list[tuple[str, int, Owed]] = []
         """Rows that a form rounds: keys or values, the first serial, and what may be read of them."""
+        self._times = 1
+        """How often rows may have been rounded."""
         self._unread: list[Callable[[], None]] = []
         self._contents: Contents | None = None
         self._made_to = 0
@@ -570,6 +572,11 @@ class SerialBook:
         keys, values = zip(*each, strict=True)
         return np.concatenate(keys), np.concatenate(values)
 
+    def rounded_again(self) -> None:
+        """Note that rows of a cache in a form were rounded once more, those that were loaded: by ROW-18 each may be
+        a step further off."""
+        self._times += 1
+
     def took(self, n: int) -> None:
         """Use up n serials, because the cache accepted their rows."""
         self.next += n
@@ -625,6 +632,7 @@ class SerialBook:
                 continue
             if head < made.rows.shape[1]:
                 here = made.at(sequence, head)
+                here = here._replace(step=here.step * self._times * (1 + 2.0**-8 * (self._times > 1)))
                 near += (
                     (_far(here.rows[n], row), first + int(n)) for n in np.flatnonzero(here.allows(row).all(-1))
                 )

@@ -15,6 +15,7 @@ from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import rows_in
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Place
+from kvgpu.memory.row_forms import Codec
 from kvgpu.memory.row_groups import Layers
 from kvspec.contract import Attention
 from kvspec.masks import CAUSAL
@@ -41,15 +42,15 @@ class Attending(Batching):
             return empty(self.config, queries, out)
         layer = self._one(of)
         self.demand_rows(keys, values, layer)
-        n = rows_in(keys)
+        n, plain = rows_in(keys), self.config.changed(form=None)
         end = self.lengths_[layer] + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand(how.rope, self.config.k_dim)
-        ready = prepare(self.space, self.config, queries, asked(how.through), how.splits, self.max_len, out)
-        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, end - n)
+        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, self.max_len, out)
+        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, end - n)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, layer)
-        return ready.answer(runs(self.layers, layer), Positions(0, end))
+        return ready.answer(readable(self.layers, layer, 1, end), Positions(0, end))
 
     def _one(self, layer: int | None) -> int:
         """Refuse a layer that does not exist; all layers together are not one."""
@@ -64,10 +65,12 @@ class Attending(Batching):
             return empty(self.config, queries, out)
         batch = self.demand_batch("attend")
         self._demand_whole(batch, layer)
-        demand(self.config, Fit((len(batch.lengths),), 1), queries, Attention(splits=splits), out)
-        ready = prepare(self.space, self.config, queries, asked(CAUSAL), splits, self.max_len, out)
+        m, plain = len(batch.lengths), self.config.changed(form=None)
+        demand(self.config, Fit((m,), 1), queries, Attention(splits=splits), out)
+        ready = prepare(self.space, plain, queries, asked(CAUSAL), splits, self.max_len, out)
         lengths = Positions(lengths=batch.memory.lengths, at=layer, stride=batch.layers)
-        return ready.answer(runs(batch.memory, layer * batch.places), lengths)
+        longest = max(1, int(batch.lengths.max()))
+        return ready.answer(readable(batch.memory, layer * batch.places, m, longest), lengths)
 
     def _demand_whole(self, batch: Sequences, layer: int) -> None:
         """Refuse a layer that does not exist or lacks rows of a sequence."""
@@ -86,8 +89,14 @@ class Attending(Batching):
 
 
 def runs(layers: Layers, group: int) -> Runs:
-    """Say where the rows of groups lie, from this group on."""
+    """Say where plain rows of groups lie, from this group on."""
     return Runs(layers.begin(group), layers.config.kv_heads * layers.rows.slots)
+
+
+def readable(layers: Layers, group: int, groups: int, n: int) -> Runs:
+    """Say where the first n rows of groups lie as they are read, from this group on."""
+    place = layers.shown(group, groups, n)
+    return Runs(place, layers.config.kv_heads * place.slots)
 
 
 class CapturedAttention:
@@ -98,16 +107,26 @@ class CapturedAttention:
     def __init__(self, store: Attending, layer: int, heads: int, how: Attention) -> None:
         self.store, self.layer, self.heads, self.how = store, layer, heads, how
         self.layers, self.space = store.layers, Workspace(store.space.runtime)
-        self.geometry = store.layers.geometry_of(1)
+        self.codec = Codec(self.space, store.config)
+        kept, plain = self.codec.kept, store.config.changed(form=None)
         queries = np.zeros((1, heads, 1, store.config.k_dim), FLOAT)
-        self.ready = prepare(self.space, store.config, queries, asked(how.through), how.splits, store.max_len)
-        self.rows = Place.packed(self.space.scratch("rows", self.geometry.packed(1)[1]), self.geometry, 1)
+        self.ready = prepare(self.space, plain, queries, asked(how.through), how.splits, store.max_len)
+        self.rows = Place.packed(self.space.scratch("rows", kept.packed(1)[1]), kept, 1)
+        self._readable()  # allocates what the work decodes to, before it is captured
         self.work = store.space.runtime.capture(self._launch)
 
     def _launch(self) -> None:
         self.layers.place(self.rows, self.layer, 1)
         lengths = Positions(lengths=self.layers.lengths, at=self.layer)
-        self.ready.launch(runs(self.layers, self.layer), lengths)
+        self.ready.launch(self._readable(), lengths)
+
+    def _readable(self) -> Runs:
+        """Say where all slots of the layer lie as they are read; it is captured how long the layer may become, and
+        not how long it is."""
+        place = self.layers.begin(self.layer)
+        if self.store.config.form is not None:
+            place = self.codec.decoded(place, place.slots)
+        return Runs(place, self.layers.config.kv_heads * place.slots)
 
     def replay(self, queries: Any, keys: Any, values: Any) -> Any:
         """Replay it with these queries `[1, heads, 1, k_dim]` and rows `[1, kv_heads, 1, dim]`; give the output,
@@ -115,7 +134,7 @@ class CapturedAttention:
         self._demand(queries, keys, values)
         there = isinstance(queries, DeviceRows)
         out = attention.room(self.space, self.ready.target.shape, host=False) if there else None
-        self.space.staged(self.geometry, keys, values, block=self.rows.keys)
+        self._take(keys, values)
         attention.put(queries, self.ready.queries)
         self.work.replay()
         self.store.lengths_[self.layer] += 1
@@ -123,6 +142,13 @@ class CapturedAttention:
             return self.ready.output()
         attention.put(self.ready.target, out)
         return out
+
+    def _take(self, keys: Any, values: Any) -> None:
+        """Copy a row to where the work reads it, in its form if it has one."""
+        if self.store.config.form is None:
+            self.space.staged(self.codec.kept, keys, values, block=self.rows.keys)
+        else:
+            self.codec.encoded(self.space.staged(self.codec.plain, keys, values), self.rows.keys)
 
     def _demand(self, queries: Any, keys: Any, values: Any) -> None:
         """Refuse a layer that was freed, then rows that do not fit or have no room, then queries that do not

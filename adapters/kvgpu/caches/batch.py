@@ -90,7 +90,7 @@ class Batching:
         batch = self.demand_batch("step")
         self.demand_step(batch, keys, values)
         there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)
-        batch.append(there or batch.take(keys, values))
+        batch.append(there if there and self.config.form is None else batch.take(keys, values))
         batch.advance()
 
     def demand_step(self, batch: Sequences, keys: Any, values: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kvgpu.caches import mem
 from kvgpu.caches.attention_store import Attending
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.layout import Place
@@ -33,6 +34,7 @@ class Store(Attending):
         """Refuse a config that no store can have."""
         if config.layers is None or config.max_len is None or config.batch != 1 or not acceptable(config):
             raise refusals.config("CACHE-3", self.kind, config)
+        row_forms.demand(config)
 
     def _made(self, config: Config) -> Layers:
         assert config.layers is not None
@@ -59,7 +61,7 @@ class Store(Attending):
         if rows_in(keys) == 0:
             return
         first, count = self.demand_rows(keys, values, layer)
-        self._write(self.space.staged(self.layers.geometry_of(count), keys, values), first, count)
+        self._write(self.layers.codec(count).staged(keys, values), first, count)
 
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
         """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
@@ -171,11 +173,11 @@ class Store(Attending):
         for layer, pair in enumerate(pairs):
             for whole, rows in zip(padded, pair, strict=True):
                 whole[layer, :, : rows.shape[1]] = rows
-        return self.space.staged(self.layers.geometry, *padded)
+        return self.layers.codec(len(pairs)).staged(padded[0], padded[1])
 
     def fingerprint(self, position: int) -> float:
         """Download the one key row that it sums."""
         if position < 0 or position >= self.max_len:
             raise refusals.fingerprint("STORE-28", position, self.max_len)
         with np.errstate(all="ignore"):
-            return float(self.layers.key(0, 0, position).astype(np.float32).sum(dtype=np.float32))
+            return float(self.layers.first_key(position).astype(np.float32).sum(dtype=np.float32))

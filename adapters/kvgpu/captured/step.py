@@ -27,6 +27,7 @@ from kvgpu.memory.layout import Geometry, Place
 from kvgpu.memory.rope_tables import Tables
 from kvgpu.runtime import Block, Runtime, Work
 from kvspec.contract import Rope
+from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals
@@ -81,6 +82,8 @@ class Step(ABC):
         between: Between | None = None,
     ) -> None:
         assert config.layers is not None and config.max_len is not None
+        if config.form is not None:
+            raise Unsupported(f"a captured step of all layers takes plain rows, not rows in the form {config.form}")
         self.config, self.entries, self._layers, self._max_len = config, entries, config.layers, config.max_len
         demand_how(config, heads, splits)
         self._dims = rope.demand(turn, config.k_dim)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kvgpu.memory.buffers import Workspace
@@ -81,8 +83,14 @@ class Sequences:
         self.space.runtime.launch(kernel, work, *blocks, *numbers)
 
     def take(self, keys: Array, values: Array) -> Place:
-        """Copy rows to the step's input."""
-        return self.space.staged(self._geometry(len(self.lengths)), keys, values, block=self.input)
+        """Copy rows to the step's input, in their form if they have one."""
+        m = len(self.lengths)
+        if self.config.form is None:
+            return self.space.staged(self._geometry(m), keys, values, block=self.input)
+        codec = self.memory.codec(self.layers * m)
+        source = self.space.staged(replace(codec.plain, heads=self.layers * m), keys, values)
+        codec.encoded(source._replace(slots=1), self.input)  # a line of kv_heads rows is as many lines of one
+        return self.taken
 
     @property
     def taken(self) -> Place:

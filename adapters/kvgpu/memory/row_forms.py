@@ -45,9 +45,9 @@ class Codec:
         ends = place.keys_at + begin * self.kept.k_bytes, place.values_at + begin * self.kept.v_bytes
         return self.decoded(replace(place, *ends), rows).span()
 
-    def encoded(self, source: Place) -> Place:
-        """Give the bytes of packed rows, packed, until the next call."""
-        block = self.space.scratch("codes", self.kept.packed(source.slots)[1])
+    def encoded(self, source: Place, block: Block | None = None) -> Place:
+        """Give the bytes of packed rows, packed, in a block, or until the next call."""
+        block = block or self.space.scratch("codes", self.kept.packed(source.slots)[1])
         return self._made("encode", source, Place.packed(block, self.kept, source.slots))
 
     def decoded(self, source: Place, rows: int) -> Place:
@@ -58,7 +58,7 @@ class Codec:
     def _made(self, kernel: str, source: Place, to: Place) -> Place:
         """Launch a kernel over as many rows as the packed one of both places has."""
         rows = min(source.slots, to.slots)
-        blocks = source.keys, source.values, to.keys, to.values, *self._given()
+        blocks = source.keys, source.values, to.keys, to.values, *self.given()
         ends = (number for at in (source, to) for number in (at.keys_at, at.values_at, at.slots))
         work = Work(1, rows, self.kept.heads, 2)
         what = self.kept.heads, self.config.kv_heads, rows
@@ -68,7 +68,7 @@ class Codec:
         )
         return to
 
-    def _given(self) -> tuple[Block, Block]:
+    def given(self) -> tuple[Block, Block]:
         """Give what the kernels know of the forms, and the scales that are given; uploaded once."""
         if self._tables is None:
             both = forms(self.config)

@@ -8,6 +8,7 @@ import numpy as np
 
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, replace
+from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import Block, Work
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -30,6 +31,7 @@ class Layers:
         assert config.max_len is not None
         self.space, self.config, self.groups = space, config, groups
         self.geometry = self.geometry_of(groups)
+        self._codecs: dict[int, Codec] = {}
         self.rows = Rows(space.runtime, self.geometry, config.max_len)
         self.lengths = space.runtime.allocate(groups * LENGTH)
         self.set_lengths([0] * groups)
@@ -48,6 +50,18 @@ class Layers:
     def geometry_of(self, groups: int) -> Geometry:
         """Give the geometry of rows for some groups."""
         return Geometry.of(self.config.changed(batch=groups))
+
+    def codec(self, groups: int) -> Codec:
+        """Give what makes rows of so many groups into bytes of their form and back."""
+        if groups not in self._codecs:
+            self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
+        return self._codecs[groups]
+
+    def shown(self, first: int, groups: int, n: int) -> Place:
+        """Give the first n rows of some groups, one at least, as they are read: those in a form are decoded to
+        another place, until the next call."""
+        whole = self.begin(first)
+        return whole if self.config.form is None else self.codec(groups).decoded(whole, n)
 
     def release(self) -> None:
         """Release the memory."""
@@ -101,12 +115,12 @@ class Layers:
 
     def fetched(self, first: int, groups: int, n: int) -> Pair:
         """Download the first n rows of some groups, `[groups, kv_heads, n, dim]`, and nothing else."""
-        return Pair(self._lines("k", first, groups, n), self._lines("v", first, groups, n))
+        place = self.shown(first, groups, n) if n else self.begin(first)
+        return Pair(self._lines("k", place, groups, n), self._lines("v", place, groups, n))
 
-    def _lines(self, kind: str, first: int, groups: int, n: int) -> Array:
+    def _lines(self, kind: str, place: Place, groups: int, n: int) -> Array:
         """Give one line of bytes for each head."""
-        place, dtype = self.begin(first), DTYPES[self.config.dtype]
-        shape = self.config.changed(batch=groups).shape(kind, n)
+        dtype, shape = DTYPES[self.config.dtype], self.config.changed(batch=groups).shape(kind, n)
         if n == 0:
             return np.empty(shape, dtype)
         block, at = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
@@ -115,9 +129,13 @@ class Layers:
         rows: Array = lines.view(dtype).reshape(shape)
         return rows
 
-    def key(self, group: int, head: int, slot: int) -> Array:
-        """Download one key row, `[k_dim]`."""
-        place, size = self.begin(group), self.geometry.k_bytes
-        at = place.keys_at + (head * place.slots + slot) * size
-        row: Array = self.space.runtime.download(place.keys, at, size).view(DTYPES[self.config.dtype])[0]
+    def first_key(self, slot: int) -> Array:
+        """Download the key row in a slot of group 0, head 0, `[k_dim]`."""
+        place, dtype = self.begin(0), DTYPES[self.config.dtype]
+        ends = place.keys_at + slot * self.geometry.k_bytes, place.values_at + slot * self.geometry.v_bytes
+        place = replace(place, *ends)
+        if self.config.form is not None:
+            place = Codec(self.space, self.config.changed(kv_heads=1)).decoded(place, 1)
+        found = self.space.runtime.download(place.keys, place.keys_at, self.config.k_dim * dtype.itemsize)
+        row: Array = found.view(dtype)[0]
         return row

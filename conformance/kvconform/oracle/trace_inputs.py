@@ -190,6 +190,8 @@ class TraceInputs:
                 self.opened[name] = opening(self._trace, op)
                 self.batches.pop(name, None)
                 self.requests.forget(name)
+            case "load":
+                self.book.rounded_again()
             case "init":
                 self.opened[name] = self._geometry(op)
             case "batch":

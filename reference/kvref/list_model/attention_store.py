@@ -52,7 +52,7 @@ class AttendingModel(BatchingModel):
         if keys.n:
             self.write(keys.serials, of)
         sees = asked.sees(1, apart(layer.live()))
-        asked.cite(*clauses)
+        asked.cite(*clauses, *["ROW-16"] * (self.config.form is not None))
         return self.known.output(turned, sees, self.config, asked.how)
 
     def attend_batch(self, queries: Queries, layer: int, splits: int = 1, out: Out = None) -> Output | None:
@@ -67,6 +67,7 @@ class AttendingModel(BatchingModel):
         sees = [asked.sees(1, apart(one.rows[layer]))[0] if one.length else blind for one in batch.all]
         cite("ATTN-17", *(["ATTN-18", "ATTN-10"] if not all(one.length for one in batch.all) else []))
         asked.cite_common()
+        cite(*["ROW-16"] * (self.config.form is not None))
         each = None if queries.array is None else queries.array[:, None]
         found = self.known.stacked(each, [[seen] for seen in sees], self.config)
         return found and Output(*(part[:, 0] for part in found))

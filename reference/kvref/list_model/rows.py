@@ -68,9 +68,14 @@ def geometry(keys: Rows, values: Rows) -> dict[str, Any]:
 
 
 def fit(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
-    """Whether rows are `[*front, dim]` in the geometry of a cache."""
-    shapes = (*front, config.k_dim), (*front, config.v_dim)
-    right = (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype
+    """Whether rows that are appended are `[*front, dim]` in the geometry of a cache."""
+    right = fitting(keys, values, config, *front)
     if right:
         forms.cite_written(config, keys, values)
     return right
+
+
+def fitting(keys: Rows, values: Rows, config: Config, *front: int) -> bool:
+    """Whether rows are `[*front, dim]` in the geometry of a cache."""
+    shapes = (*front, config.k_dim), (*front, config.v_dim)
+    return (keys.shape, values.shape) == shapes and keys.dtype == values.dtype == config.dtype

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvref.cite import cite
+from kvref.list_model import forms
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_store import AttendingModel
 from kvref.list_model.batch import BatchModel
 from kvref.list_model.layer import Layer
-from kvref.list_model.rows import UNKNOWN, Rows, fit
+from kvref.list_model.rows import UNKNOWN, Rows, fit, fitting
 from kvspec import fingerprint as sums
 from kvspec.contract import Claim
 from kvspec.errors import Refused
@@ -38,6 +39,7 @@ class StoreModel(AttendingModel):
     def _refuse(self, config: Config) -> None:
         if not common.valid(config) or config.batch > 1 or config.layers is None or config.max_len is None:
             raise common.config("CACHE-3", self.kind, config)
+        forms.demand(config)
 
     def _open(self, config: Config, rule: str) -> None:
         self.config, self.began = config, object()
@@ -153,13 +155,14 @@ class StoreModel(AttendingModel):
         """As if nothing but these rows had been written."""
         self._demand_loadable(saved)
         cite("STORE-20", "STORE-24")
+        cite(*["ROW-18"] * (self.config.form is not None and any(keys.n for keys, _ in saved)))
         layers = [[UNKNOWN] * keys.n if UNKNOWN in values.serials[0] else keys.serials[0] for keys, values in saved]
         self._empty([Layer(list(enumerate(serials)), len(serials)) for serials in layers], "STORE-21")
 
     def _demand_loadable(self, saved: Sequence[SavedLayer]) -> None:
         if len(saved) != len(self.layers):
             raise common.saved_layers("STORE-22", len(saved), len(self.layers))
-        if not all(fit(keys, values, self.config, self.config.kv_heads, keys.n) for keys, values in saved):
+        if not all(fitting(keys, values, self.config, self.config.kv_heads, keys.n) for keys, values in saved):
             raise common.geometry("STORE-22", "load")
         for i, (keys, _) in enumerate(saved):
             if keys.n > self.room:

@@ -106,7 +106,7 @@ class Pool:
 
     def seen(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows, `[kv_heads, n, dim]`, as a reader on the device finds them."""
-        return self.read(self.kept_rows(table, n))
+        return self.kept.alone(self.kept_rows(table, n))
 
     def kept_rows(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows as they are kept."""
@@ -116,10 +116,6 @@ class Pool:
             whole.values[:, positions] = self.values[page][:, slots]
         return whole
 
-    def read(self, rows: Pair) -> Pair:
-        """Rows `[kv_heads, n, dim]` as they are read."""
-        return Pair(*(a[0] for a in self.kept.decoded(Pair(*(a[None] for a in rows)))))
-
     def page(self, page: int) -> Pair:
         """All slots of a page, `[kv_heads, page_size, dim]`."""
-        return Pair(*(meter.fetched(a) for a in self.read(Pair(self.keys[page], self.values[page]))))
+        return Pair(*(meter.fetched(a) for a in self.kept.alone(Pair(self.keys[page], self.values[page]))))

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvconform.bugs.real.forms import leave
+from kvconform.bugs.real.forms import codes, leave
 from kvref.memory.page_pool import Pool
+from kvref.store import Store
 from kvspec.contract import Pair
 
 
@@ -38,7 +39,7 @@ class ScalesOfEntries(Pool):
             return super().seen(table, n)
         rows = self.kept_rows(table, n)
         leave(self.kept, rows, self.kept_rows(range(self.entries(n)), n))
-        return self.read(rows)
+        return self.kept.alone(rows)
 
 
 @planted("wrong-scale", breaks="ROW-7 ROW-5")
@@ -50,3 +51,56 @@ class ScaleOfThePage(Pool):
         first = np.arange(n) // self.size * self.size
         leave(self.kept, rows, [a[:, first] for a in rows])
         return rows
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class ScaleOfTheLastRequest(Store):
+    """A row that is written where a rolled back one lay gets the scale of that one."""
+
+    def _write(self, layer: int, at: int, rows: Pair) -> None:
+        written: dict[int, int] = self.__dict__.setdefault("written", {})
+        end = at + rows.keys.shape[1]
+        places = [a[layer][:, at : max(at, min(end, written.get(layer, 0)))] for a in (self.keys, self.values)]
+        before = [a.copy() for a in places]
+        super()._write(layer, at, rows)
+        leave(self.kept, places, before)
+        written[layer] = max(written.get(layer, 0), end)
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class ScatteredWithoutScales(Store):
+    """A scatter copies codes to a sequence's place, and leaves the scales that lie there."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        batch = self._batch("scatter")
+        places = [[a[sequence] for a in arrays] for arrays in (batch.keys, batch.values) if self._there(sequence)]
+        before = [[a.copy() for a in arrays] for arrays in places]
+        super().scatter(sequence, n, layer)
+        for to, was in zip(zip(*places, strict=True), zip(*before, strict=True), strict=True):
+            leave(self.kept, to, was)
+
+    def _there(self, sequence: int) -> bool:
+        return sequence in range(len(self._batch("scatter").lengths))
+
+
+@planted("wrong-scale", breaks="ROW-7")
+class ScaleOfTheFirstSequence(Store):
+    """The rows of a step have the scales of the first sequence's row."""
+
+    def _encoded(self, rows: Pair) -> Pair:
+        made = super()._encoded(rows)
+        for array, end in zip(made, codes(self.kept), strict=True):
+            array[..., end:] = array[:, :1, :, end:]
+        return made
+
+
+@planted("wrong-scale", breaks="ROW-18")
+class LoadedWithoutScales(Store):
+    """A load brings codes back, and no scales."""
+
+    def _rounded(self, saved: Sequence[Pair]) -> list[Pair]:
+        made = super()._rounded(saved)
+        for pair in made if self.kept.forms is not None else ():
+            for array, end in zip(pair, codes(self.kept), strict=True):
+                array[..., end:] = 0
+        return made

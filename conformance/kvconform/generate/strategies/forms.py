@@ -49,8 +49,11 @@ LARGE = (
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
 
-OVER = ("growing", "ring", "bounded", "sink", "layers", "page", "draft", "attention", "rope")
+OVER = ("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "draft", "attention", "rope")
 """The chapters whose traces are judged in a form."""
+
+BESIDE = {"batch": ("store",)}
+"""The chapters that these take beside their own."""
 
 
 def moves(session: Session) -> list[str]:
@@ -128,6 +131,6 @@ def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
 
 
 EXPLORATIONS = (
-    *(Exploration(chapter, (chapter,), formed, over=chapter) for chapter in OVER),
+    *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     Exploration("real", ("growing", "ring"), real),
 )
