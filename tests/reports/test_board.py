@@ -84,7 +84,7 @@ def test_a_bug_is_one_row_whatever_the_clauses_that_it_breaks() -> None:
         ("unchecked", "sizes", ["CACHE-3"]),
     ]
     text = markdown.render(Board([found], []))
-    assert text.count("**Wrong result** in ") == 2 and "Bugs by sort: 2 wrong result, 1 unchecked" in text
+    assert text.count("**Wrong result** in ") == 2 and "Bugs by sort: 2 wrong results, 1 unchecked" in text
 
 
 def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:

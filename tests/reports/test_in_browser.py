@@ -59,6 +59,7 @@ def test_a_sound_page_with_a_trace_is_fine(browser: Any, tmp_path: Path) -> None
     ("how", "fault", "planted"),
     [
         ("phone, dark", "scrolls sideways", {"body": '<p style="width: 600px">wide</p>'}),
+        ("desktop, light", "shows HTML as text: <a id=", {"body": "<p>&lt;a id=&quot;x&quot;&gt;&lt;/a&gt;</p>"}),
         ("desktop, light", "script: boom", {"script": "throw Error('boom')"}),
         ("desktop, light", "asks for http://127.0.0.1:9/x", {"body": '<img src="http://127.0.0.1:9/x" alt="">'}),
         ("desktop, dark", "not there", {"body": '<img src="none.png" alt="">'}),

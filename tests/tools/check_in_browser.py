@@ -1,9 +1,10 @@
 """Looks at pages in a real browser: `python -m tools.check_in_browser PAGE.html... --out DIR --axe axe.min.js`.
 
 For a desktop and a phone, in light and dark, it takes a screenshot and asks: did a script fail, was anything loaded
-from outside or missing, does the page scroll sideways, does axe-core find something serious? Then, once for each
-page: does Tab reach all that takes the focus, and is the focus seen; is the text there without scripts; is the page
-whole in print; do keys step its first trace? Exit status: 0 fine, 1 a page is at fault, 2 usage, 4 no browser here.
+from outside or missing, does the page scroll sideways, does it show HTML as text, does axe-core find something
+serious? Then, once for each page: does Tab reach all that takes the focus, and is the focus seen; is the text there
+without scripts; is the page whole in print; do keys step its first trace? Exit status: 0 fine, 1 a page is at
+fault, 2 usage, 4 no browser here.
 """
 
 from __future__ import annotations
@@ -30,6 +31,15 @@ MOST_STOPS = 150
 SIDEWAYS = """([width, scrolls]) => document.documentElement.scrollWidth <= width ? [] :
   [...document.querySelectorAll("body *")].filter(e => !e.closest(scrolls))
   .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 5).map(e => e.outerHTML.slice(0, 120))"""
+SOURCE = """() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), found = [];
+  while (texts.nextNode()) {
+    const {parentElement, data} = texts.currentNode;
+    const tag = /<\\/?(a|p|div|span|td|code)[ >]/.test(data);
+    if (tag && !parentElement.closest("pre, code, script")) { found.push(data); }
+  }
+  return found.slice(0, 3).map(text => text.slice(0, 80)); }"""
+"""Tags that stand in a text and are no code."""
 STOPS = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
   .filter(e => e.checkVisibility() && !e.disabled).length"""
 FOCUSED = """() => { const e = document.activeElement, box = e.getBoundingClientRect(), style = getComputedStyle(e);
@@ -96,6 +106,7 @@ def _seen(browser: Any, page: Path, shot: Path, width: int, scheme: str, axe: st
     if not tab.evaluate("document.documentElement.classList.contains('scripted')"):
         look.faults.append("the script of the page did not run")
     look.faults += [f"scrolls sideways: {e}" for e in tab.evaluate(SIDEWAYS, [width, SCROLLS])]
+    look.faults += [f"shows HTML as text: {e}" for e in tab.evaluate(SOURCE)]
     if axe:
         look.faults += list(_axe(tab, axe))
     high = min(HIGHEST, tab.evaluate("document.documentElement.scrollHeight"))

@@ -29,6 +29,14 @@ NO_BUGS = ("choice", ADAPTERS)
 """Sorts of what is no bug of the engine: it differs on purpose, or has no part in it."""
 """The sorts of deviations, the gravest first."""
 
+SEVERAL = {
+    "wrong result": "wrong results",
+    "broken promise": "broken promises",
+    "choice": "choices",
+    ADAPTERS: "of the adapter",
+}
+"""The words for several bugs of a sort, where they are others."""
+
 AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequences", "heads": "heads"}
 """The words for limits that are numbers."""
 
@@ -249,12 +257,17 @@ class Board:
         newest = [c.newest for c in self.caches]
         bugs = {(rank(b.first.sort, SORTS), b.first.sort, b.name) for e in newest for b in e.bugs}
         counted = Counter(sort for _, sort, _ in sorted(bugs))
-        told = ", ".join(f"{n} {sort}" for sort, n in counted.items() if sort not in NO_BUGS)
-        beside = ", ".join(f"{counted[sort]} {sort}" for sort in NO_BUGS if counted[sort])
+        told = ", ".join(numbered(n, sort) for sort, n in counted.items() if sort not in NO_BUGS)
+        beside = ", ".join(numbered(counted[sort], sort) for sort in NO_BUGS if counted[sort])
         clean = sum(all(d.sort in NO_BUGS for d in e.deviations) for e in newest)
         count = f"{len(newest)} cache{'s were' if len(newest) != 1 else ' was'}"
         judged = f"{count} judged, {clean} of them without a bug"
         return f"{judged}. Bugs by sort: {told or 'none'}{'; no bugs: ' * bool(beside)}{beside}"
+
+
+def numbered(count: int, sort: str) -> str:
+    """A number of bugs of a sort in words: 2 wrong results."""
+    return f"{count} {SEVERAL.get(sort, sort) if count != 1 or sort == ADAPTERS else sort}"
 
 
 def _limits(limits: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from kvreports import inline_markdown, page
 from kvreports.board import served
 from kvreports.board.badge import badge
+from kvreports.board.engines import numbered
 from kvreports.board.html import traced
 from kvreports.board.trend import trend
 from kvreports.drawing.packed import packed
@@ -71,7 +72,7 @@ def _first(content: Content) -> tuple[Html, str] | None:
 def _home(site: Site) -> str:
     caches = [c for c in site.content.board.caches if c.newest.bugs]
     picture = addresses.PICTURE if addresses.PICTURE in site.content.pictures else ""
-    return site.render("home.html.j2", "", worst=caches[:WORST], picture=picture)
+    return site.render("home.html.j2", "", worst=caches[:WORST], picture=picture, numbered=numbered)
 
 
 def _records(site: Site) -> Iterator[tuple[str, str]]:

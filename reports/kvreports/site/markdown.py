@@ -80,7 +80,8 @@ def _ids(token: Token, clause: Resolve) -> list[Token]:
     out, end = [], 0
     for match in ID.finditer(token.content):
         address = clause(match[0])
-        if address is None or token.content[match.end() : match.end() + 1] == "/":
+        anchor = token.content.endswith(' id="', 0, match.start())
+        if address is None or anchor or token.content[match.end() : match.end() + 1] == "/":
             continue
         out += [_text(token.content[end : match.start()]), Token("link_open", "a", 1, attrs={"href": address})]
         out += [_text(match[0]), Token("link_close", "a", -1)]

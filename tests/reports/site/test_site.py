@@ -71,6 +71,12 @@ def test_the_page_of_a_clause_says_all_there_is_of_it(files: dict[str, str]) -> 
     assert "RING-3, kvconform: the spec of transformer KV caches, version 2.0" in page
 
 
+def test_a_chapter_shows_no_html_as_text(files: dict[str, str]) -> None:
+    """Anchors of clauses that moved stand in a sentence, where ids of clauses are links."""
+    page = files["ring/index.html"]
+    assert '<a id="RING-4"></a>' in page and "&lt;a id" not in page
+
+
 def test_a_link_carries_the_trace(files: dict[str, str]) -> None:
     _, _, rest = files["RING-1/index.html"].partition("player/index.html#trace=")
     told = unpacked(rest.partition('"')[0])
