@@ -22,7 +22,7 @@ from kvref.ring import Ring
 from kvref.sink import Sink
 from kvref.snapshot import Snapshot
 from kvref.store import Store
-from kvspec.geometry import Array
+from kvspec.geometry import Array, Pair
 from kvspec.rows import SerialBook
 from kvspec.serials import ZEROED
 from kvspec.session.driver import Session
@@ -77,7 +77,8 @@ def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Ke
 
 @_key.register
 def _store_key(store: Store, book: SerialBook, numbers: dict[int, int]) -> Key:
-    slots = tuple(_numbered(keys[None], book, numbers) for keys in store.keys)
+    layers = (store.kept.alone(Pair(*rows)).keys for rows in zip(store.keys, store.values, strict=True))
+    slots = tuple(_numbered(keys[None], book, numbers) for keys in layers)
     return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
 
 
