@@ -103,5 +103,29 @@ def test_the_readme_has_only_absolute_links_on_pypi() -> None:
         for_pypi.absolute("[a](docs/nowhere.md)", "https://example.org")
 
 
+def test_a_copy_for_pypi_has_the_addresses_and_is_refused_where_one_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, out = tmp_path / "checkout", tmp_path / "out"
+    for name in ("README.md", "pyproject.toml", "CITATION.cff", "CHANGELOG.md", "docs/a.md", "demo.svg"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text("[a](docs/a.md) ![b](demo.svg)\n[project.scripts]\n" if name[0] != "C" else "")
+    for name in ("spec/kvspec/chapters/a.md", "spec/README.md"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text("")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=checkout, check=True)
+    monkeypatch.setattr(for_pypi, "ROOT", checkout)
+    asked, base = ["--base", "https://h.example/o/k/blob/main", "--out", str(out)], "https://h.example/o/k"
+    assert for_pypi.main(asked) == 0
+    assert f"[a]({base}/blob/main/docs/a.md) ![b]({base}/raw/main/demo.svg)" in (out / "README.md").read_text()
+    project = tomllib.loads((out / "pyproject.toml").read_text().partition("\n")[2])["project"]
+    assert project["urls"]["Changelog"] == f"{base}/blob/main/CHANGELOG.md" and project["scripts"] == {}
+    cited = yaml.safe_load((out / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited == {"url": f"{base}/blob/main/spec/kvspec/chapters"}
+    with pytest.raises(SystemExit):
+        for_pypi.main(asked)
+
+
 def test_the_readme_says_how_many_chapters_there_are() -> None:
     assert f"There are {len(CHAPTERS)} chapters" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,7 +12,9 @@ from kvspec.geometry import Array
 
 
 def to_engine(array: Array) -> Any:
-    """Copy an array of numpy."""
+    """Copy an array of numpy; bfloat16 by its bits, since mlx before 0.31 refuses the dtype of `ml_dtypes`."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return mx.array(array.view(np.uint16)).view(mx.bfloat16)
     return mx.array(array)
 
 
