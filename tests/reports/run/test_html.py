@@ -212,7 +212,7 @@ def test_verdicts_are_told_by_shape_and_text() -> None:
 def test_the_summary_says_who_conforms() -> None:
     for words in ("Conforms", "Does not conform", "No difference so far", "2 of 10 clauses it claims, 6 broken"):
         assert words in PAGE.text
-    assert "3 runs: 1 conforms, 1 does not conform, 1 no difference so far." in PAGE.text
+    assert "3 runs. Conforms: 1, does not conform: 1, no difference so far: 1." in PAGE.text
     for fact in (
         "Example CPU at 2.0 GHz",
         "pocl, Example CPU",
