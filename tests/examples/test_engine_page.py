@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kvconform import cli
 from support.readers.followed_page import follow
 from tools.floors import ROOT
 
@@ -13,10 +14,22 @@ from tools.floors import ROOT
 @pytest.mark.slow  # eight commands, five of which judge a cache
 def test_the_page_is_followed_to_its_end(tmp_path: Path) -> None:
     ran = follow(ROOT / "docs/engine.md", tmp_path)
-    assert len(ran) == 9
+    assert len(ran) == 11
     assert all("Conforms (" in out for out in ran[1:3])
     assert '"without": ["ask", "free", "rewind", "view"]}' in ran[3]
     assert 'model = "WIN-04/OwnRowNotCounted"' in ran[4], "the entry is proposed as the page has it"
     assert "kvconform replay 'ring kv_heads=1 window=1: append 2' --draw" in ran[4]
     assert "query 1 sees a b; expected b" in ran[6]
-    assert all("Conforms, except for known deviations" in out for out in ran[7:])
+    assert all("Conforms, except for known deviations" in out for out in ran[7:9])
+
+
+@pytest.mark.parametrize(("keeps", "status"), [("window - 2", 1), ("window - 1", 0)])
+def test_an_engine_that_has_tokens_alone_is_judged_by_its_log(
+    keeps: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last part of the page, by itself; mended, the engine conforms."""
+    monkeypatch.chdir(tmp_path)
+    code = (ROOT / "docs/engine.md").read_text(encoding="utf-8").partition("# log_it.py\n")[2].partition("```")[0]
+    assert code.count("window - 2") == 1
+    exec(code.replace("window - 2", keeps), {})
+    assert cli.main(["check", "life.jsonl"]) == status
