@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from kvref import forms
 from kvref.cite import cite, uncited
 from kvref.memory import meter
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config, fits
+from kvspec.geometry import Array, Config, fits
 from kvspec.refusals import common as refusals
 from kvspec.refusals import ragged as refusals_ragged
 
@@ -28,7 +29,7 @@ class Ragged:
         if not refusals.valid(config):
             raise refusals.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
-        self.config = config
+        self.config, self.kept = config, forms.Kept(config)
         self._lay([[]] * config.batch)
 
     def _lay(self, sequences: Sequence[Pieces]) -> None:
@@ -41,8 +42,8 @@ class Ragged:
 
     def _laid(self, kind: str, sequences: Sequence[Pieces]) -> Array:
         """Keys or values of the new block."""
-        shape = self.config.changed(batch=len(sequences)).shape(kind, self.width)
-        block = meter.allocated(shape, DTYPES[self.config.dtype])
+        row = self.kept.none()["kv".index(kind)]
+        block = meter.allocated((len(sequences), row.shape[1], self.width, row.shape[3]), row.dtype)
         for s, pieces in enumerate(sequences):
             at = self._start(s)
             for piece in pieces:
@@ -75,8 +76,14 @@ class Ragged:
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
         cite("RAGGED-3", "RAGGED-4", "RAGGED-5", "RAGGED-8", *([] if any(lengths) else ["RAGGED-11"]))
         owned = [self._before(columns, n) for n in lengths]
-        self._lay([(self._rows(s), _part(new, s, at, lengths[s])) for s, at in enumerate(owned)])
+        parts = [self._encoded(_part(new, s, at, lengths[s])) for s, at in enumerate(owned)]
+        self._lay([(self._rows(s), part) for s, part in enumerate(parts)])
         self.fed = self._positions(lengths, columns)
+
+    def _encoded(self, rows: Pair) -> Pair:
+        """Rows `[kv_heads, n, dim]` of one sequence as they are kept."""
+        kept = self.kept.encoded(Pair(*(a[None] for a in rows)), quiet=not rows.keys.size)
+        return Pair(kept.keys[0], kept.values[0])
 
     def _positions(self, lengths: Sequence[int], columns: int) -> Array:
         """The position of each row of a block that was fed last, -1 for padding."""
@@ -145,8 +152,8 @@ class Ragged:
         return other.kind == "growing" and other.config.batch == 1 and not other.in_round
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
-        """Refuse a cache of the wrong kind, or of other heads, widths or dtype."""
-        names = ("kv_heads", "k_dim", "v_dim", "dtype")
+        """Refuse a cache of the wrong kind, or of other heads, widths, dtype or form."""
+        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form")
         if not right or any(getattr(other.config, name) != getattr(self.config, name) for name in names):
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
 
@@ -156,7 +163,7 @@ class Ragged:
 
     def read_sequence(self, sequence: int) -> Pair:
         """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
-        return Pair(*(meter.fetched(a) for a in self._rows(sequence)))
+        return self.kept.alone(Pair(*(meter.fetched(a) for a in self._rows(sequence))))
 
     def positions(self) -> Array | None:
         """The position of each row of the last block; None where no block was fed since."""
@@ -164,7 +171,7 @@ class Ragged:
 
     def history(self) -> Pair:
         """A copy of the block."""
-        return Pair(*(meter.fetched(a) for a in self.block))
+        return self.kept.decoded(Pair(*(meter.fetched(a) for a in self.block)))
 
     def starts(self) -> list[int]:
         """The column of each sequence's first row."""

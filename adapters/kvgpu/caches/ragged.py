@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting
-from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Geometry, Place, Span, move, replace
+from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals
@@ -34,6 +35,7 @@ class Ragged:
     def __init__(self, config: Config, space: Workspace) -> None:
         if not acceptable(config):
             raise refusals.config("CACHE-3", self.kind, config)
+        row_forms.demand(config)
         self.config, self.space = config, space
         self.one = Geometry.of(config.changed(batch=1))
         self.rows: Rows | None = None
@@ -89,7 +91,7 @@ class Ragged:
         columns = self._demand_block(keys, values, lengths)
         owned = self._owned(lengths, columns)
         if any(lengths):
-            block = self.space.staged(Geometry.of(self._batch()), keys, values)
+            block = Codec(self.space, self._batch()).staged(keys, values)
             new = [[Run(self._group(block, s), each.start, len(each))] for s, each in enumerate(owned)]
             self._append(new, [n + len(each) for n, each in zip(self.lengths, owned, strict=True)])
         self.fed = owned, columns
@@ -179,17 +181,10 @@ class Ragged:
         for run in self._runs(sequence):
             there = self.space.other(self.one, run.rows)
             self._move(run, there, 0)
-            made.append(*self._placed(there))
+            if run.rows:
+                made._write(there, 0)
         into.free()
         into.store, into.offset, into.written = made.store, made.offset, made.written
-
-    def _placed(self, rows: Place) -> list[DeviceRows]:
-        config, runtime = self.config.changed(batch=1), self.space.runtime
-        places = (rows.keys, rows.keys_at), (rows.values, rows.values_at)
-        return [
-            DeviceRows(runtime, block, config.shape(kind, rows.slots), DTYPES[config.dtype], at)
-            for kind, (block, at) in zip("kv", places, strict=True)
-        ]
 
     def _demand_alone(self, what: str, wanted: str, other: Any) -> None:
         """Refuse all but growing caches of one sequence that have this geometry and are in no round."""
@@ -200,7 +195,8 @@ class Ragged:
     def _alike(self, other: Any) -> bool:
         """Tell whether rows of the other cache are like those of this one."""
         a, b = self.config, other.config
-        return (a.kv_heads, a.k_dim, a.v_dim, a.dtype) == (b.kv_heads, b.k_dim, b.v_dim, b.dtype)
+        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form")
+        return all(getattr(a, name) == getattr(b, name) for name in names)
 
     def sequences(self) -> list[int]:
         """The length of each sequence."""
@@ -208,26 +204,33 @@ class Ragged:
 
     def read_sequence(self, sequence: int) -> Pair:
         """Download the rows of a sequence, `[kv_heads, n, dim]`."""
-        return Pair(
-            *(self._lines(kind, sequence, 1, self.starts_[sequence], self.lengths[sequence])[0] for kind in "kv")
-        )
+        found = self._read(sequence, 1, self.starts_[sequence], self.lengths[sequence])
+        return Pair(found.keys[0], found.values[0])
 
     def history(self) -> Pair:
         """Download the block, `[sequences, kv_heads, width, dim]`."""
-        return Pair(*(self._lines(kind, 0, len(self.lengths), 0, max(self.lengths)) for kind in "kv"))
+        return self._read(0, len(self.lengths), 0, max(self.lengths))
 
-    def _lines(self, kind: str, first: int, groups: int, start: int, n: int) -> Array:
-        """Download n slots of some groups, from slot `start` on."""
-        dtype, shape = DTYPES[self.config.dtype], self.config.changed(batch=groups).shape(kind, n)
+    def _read(self, first: int, groups: int, start: int, n: int) -> Pair:
+        """Download n slots of some groups, from slot `start` on, as they are read."""
+        config = self.config.changed(batch=groups)
         if self.rows is None or n == 0:
-            return np.empty(shape, dtype)
+            return Pair(*(np.empty(config.shape(kind, 0), DTYPES[config.dtype]) for kind in "kv"))
         if self.space.checks:
             self.rows.check_guards()
-        place, size = self._group(self.rows.place, first), shape[3] * dtype.itemsize
+        whole = self._group(self.rows.place, first)
+        ends = whole.keys_at + start * self.one.k_bytes, whole.values_at + start * self.one.v_bytes
+        place = replace(whole, *ends)
+        if config.form is not None:
+            place = Codec(self.space, config).decoded(place, n)
+        return Pair(*(self._lines(kind, config, place, n) for kind in "kv"))
+
+    def _lines(self, kind: str, config: Config, place: Place, n: int) -> Array:
+        """Download the first n slots of a place, one line of bytes for each head."""
+        dtype, shape = DTYPES[config.dtype], config.shape(kind, n)
+        size = shape[3] * dtype.itemsize
         block, at = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)
-        lines = self.space.runtime.download(
-            block, at + start * size, n * size, shape[0] * shape[1], place.slots * size
-        )
+        lines = self.space.runtime.download(block, at, n * size, shape[0] * shape[1], place.slots * size)
         rows: Array = lines.view(dtype).reshape(shape)
         return rows
 

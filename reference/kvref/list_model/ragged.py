@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from kvref.cite import cite, uncited
+from kvref.list_model import forms
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import CacheModel
-from kvref.list_model.rows import Rows, fit
+from kvref.list_model.rows import Rows, fitting
 from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
@@ -46,13 +47,24 @@ class RaggedModel:
     def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
         """Each sequence's own rows behind those it has."""
         columns = keys.shape[2]
-        if not fit(keys, values, self.config, len(self.all), self.config.kv_heads, columns):
+        if not fitting(keys, values, self.config, len(self.all), self.config.kv_heads, columns):
             raise Refused("CACHE-2", "rows of another geometry")
         if len(lengths) != len(self.all) or not set(lengths) <= set(range(columns + 1)):
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.all), columns)
         cite("RAGGED-3", "RAGGED-4", "RAGGED-5", *([] if any(lengths) else ["RAGGED-11"]))
+        forms.cite_written(self.config, *(self._owned(rows, lengths) for rows in (keys, values)))
         self._become([rows + new for rows, new in zip(self.all, keys.serials, strict=True)])
         self.last = list(lengths), columns
+
+    def _owned(self, rows: Rows, lengths: Sequence[int]) -> Rows:
+        """The rows of a block that are no padding."""
+        serials = [[serial for each in rows.serials for serial in each]]
+        if rows.array is None:
+            return rows._replace(serials=serials)
+        left, columns = self.config.padding == "left", rows.shape[2]
+        spans = [slice(columns - n, columns) if left else slice(0, n) for n in lengths]
+        parts = [rows.array[s, :, span] for s, span in enumerate(spans)]
+        return rows._replace(serials=serials, array=np.concatenate(parts, axis=1))
 
     def trim(self, counts: Sequence[int]) -> None:
         """Fewer rows of each."""
@@ -113,7 +125,8 @@ class RaggedModel:
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
         theirs, ours = (c.shape("k", 0)[1:] + c.shape("v", 0)[1:] for c in (other.config, self.config))
-        if not right or theirs != ours or other.config.dtype != self.config.dtype:
+        kept = (other.config.dtype, other.config.form) == (self.config.dtype, self.config.form)
+        if not right or theirs != ours or not kept:
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
 
     def sequences(self) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.forms import codes, leave
 from kvref.memory.page_pool import Pool
+from kvref.ragged import Ragged
 from kvref.store import Store
 from kvspec.contract import Pair
 
@@ -104,3 +105,16 @@ class LoadedWithoutScales(Store):
             for array, end in zip(pair, codes(self.kept), strict=True):
                 array[..., end:] = 0
         return made
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class RepeatedWithoutScales(Ragged):
+    """A sequence that is repeated has its scales, and its copies have those of the last sequence."""
+
+    def repeat(self, times: int) -> None:
+        super().repeat(times)
+        for s in range(len(self.lengths)):
+            if s % times:
+                both = zip(self._rows(s), self._rows(len(self.lengths) - 1), strict=True)
+                pairs = [(now[:, : was.shape[1]], was[:, : now.shape[1]]) for now, was in both]
+                leave(self.kept, *zip(*pairs, strict=True))

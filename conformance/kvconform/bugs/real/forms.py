@@ -14,6 +14,7 @@ from kvref.forms import Kept, is_encoded
 from kvref.growing import Growing
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import Rows
+from kvref.ragged import Ragged
 from kvref.ring import Ring
 from kvspec.contract import Attention, Pair
 from kvspec.forms import Form, grouped
@@ -164,6 +165,19 @@ class ReorderedWithoutScales(Laying, Ring):
 
     kind = "ring"
     lays = _TurnedWithoutScales
+
+
+@planted("ROW-03", breaks="ROW-6")
+class SequencesWithoutScales(Ragged):
+    """Sequences that take each other's places take their codes along, and leave the scales where they are."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        before = [Pair(*(a.copy() for a in self._rows(s))) for s in range(len(self.lengths))]
+        super().filter(order)
+        for s in range(len(self.lengths)):
+            both = zip(self._rows(s), before[s], strict=True)
+            pairs = [(now[:, : was.shape[1]], was[:, : now.shape[1]]) for now, was in both]
+            leave(self.kept, *zip(*pairs, strict=True))
 
 
 class _EncodedAnew(Rows):

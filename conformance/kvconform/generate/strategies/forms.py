@@ -49,7 +49,20 @@ LARGE = (
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
 
-OVER = ("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "draft", "attention", "rope")
+OVER = (
+    "growing",
+    "ring",
+    "bounded",
+    "sink",
+    "layers",
+    "page",
+    "store",
+    "batch",
+    "ragged",
+    "draft",
+    "attention",
+    "rope",
+)
 """The chapters whose traces are judged in a form."""
 
 BESIDE = {"batch": ("store",)}
