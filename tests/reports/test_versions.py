@@ -63,7 +63,7 @@ def test_the_page_has_a_row_a_bug_the_gravest_first_with_its_script_and_clauses(
     assert "deviations/mended/mlx_batch_merge_empty.py" in first[0] and first[1] == "wrong result"
     assert first[3:] == ["cannot open", "has it", "mended", "mended in 1.2"]
     assert second[2] and "deviations/mlx_broadcast.py" in second[0], "its clauses are those of the file"
-    assert "1.2 has 1 of these 2 bugs. Within these releases 0 came, mended: 1" in page
+    assert "1.2 has 1 of these 2 bugs. Within these releases 0 came and 1 was mended" in page
     assert "an engine: 1.2 has 1 of these 2 bugs" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert 'title="saw 2">mended</td>' in (tmp_path / "board.html").read_text(encoding="utf-8")
 

@@ -116,8 +116,9 @@ class Compared:
         stories = [row.story for row in self.rows]
         has = sum(row.bug.seen[-1].answer == "has it" for row in self.rows)
         came, mended = (sum(word in story for story in stories) for word in ("came with", "mended in"))
+        was = "was" if mended == 1 else "were"
         told = f"{self.record.releases[-1].version} has {has} of these {len(self.rows)} bugs"
-        return f"{told}. Within these releases {came} came, mended: {mended}"
+        return f"{told}. Within these releases {came} came and {mended} {was} mended"
 
     @property
     def releases_judged(self) -> list[str]:
