@@ -6,13 +6,17 @@ import math
 
 import numpy as np
 
-from kvref import mem
+from kvref import forms, mem
 from kvref.arithmetic.casts import narrowed, narrows
 from kvref.cite import cite
 from kvref.memory import meter
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, WORDS, Array, Config
 from kvspec.refusals import common as refusals
+
+
+class Own(meter.Resident):
+    """A buffer's own rows as they are read, for a source that is refused."""
 
 
 class Buffer:
@@ -25,9 +29,9 @@ class Buffer:
         if not (refusals.valid(config) and config.capacity and config.batch == 1 and known):
             raise refusals.config("CACHE-3", self.kind, config)
         cite("COPY-1")
-        self.config = config
+        self.config, self.kept = config, forms.Kept(config)
         self.capacity = config.capacity
-        self.keys, self.values = (meter.zeros(self._shape(d), DTYPES[config.dtype]) for d in self._dims)
+        self.keys, self.values = (meter.zeros(self._shape(a.shape[3]), a.dtype) for a in self.kept.none())
 
     @property
     def _dims(self) -> tuple[int, int]:
@@ -40,7 +44,7 @@ class Buffer:
 
     @property
     def slots(self) -> Pair:
-        """Views `[capacity, kv_heads, dim]` of both."""
+        """Views `[capacity, kv_heads, dim]` of both, as they are kept."""
         if self.config.layout == "token":
             cite("COPY-2")
             return Pair(self.keys, self.values)
@@ -60,7 +64,7 @@ class Buffer:
         if n > self.capacity:
             cite("COPY-6")
         cite("COPY-9")
-        rows = Pair(*(self._cast(a[:n]) for a in source))
+        rows = self._encoded(Pair(*(self._cast(a[:n]) for a in source)))
         for i in range(n):
             cite("COPY-5" if sliding else "COPY-4")
             self._write((at + i) % self.capacity, rows, i)
@@ -72,7 +76,8 @@ class Buffer:
             raise refusals.copy_geometry("COPY-17", self.config, *source)
         if not all(self._takes(a) for a in source) or source.keys.dtype != source.values.dtype:
             raise refusals.copy_cast("COPY-18", self.config, *source)
-        if any(np.shares_memory(a, mine) for a in source for mine in (self.keys, self.values)):
+        own = any(isinstance(a, Own) and a.size for a in source)
+        if own or any(np.shares_memory(a, mine) for a in source for mine in (self.keys, self.values)):
             raise refusals.copy_overlap("COPY-19", n)
         if len(source.keys) < n:
             raise refusals.copy_short("COPY-20", self.config, len(source.keys), n)
@@ -93,14 +98,25 @@ class Buffer:
             return array
         return narrowed(array, self.config.dtype).view(type(array))
 
+    def _encoded(self, rows: Pair) -> Pair:
+        """Rows `[n, kv_heads, dim]` as they are kept."""
+        kept = self.kept.encoded(Pair(*(a[:, :, None] for a in rows)))
+        return Pair(*(a[:, :, 0] for a in kept))
+
     def _write(self, slot: int, rows: Pair, i: int) -> None:
         meter.write(self.slots.keys[slot], rows.keys[i])
         meter.write(self.slots.values[slot], rows.values[i])
 
     def alias(self, source: int, n: int) -> tuple[Array, Array]:
         """The buffer's own slots as a source: memory of its own."""
-        keys, values = (a[source : source + n] for a in self.slots)
+        slots = self.slots if self.config.form is None else self.shown()
+        keys, values = (a[source : source + n] for a in slots)
         return keys, values
+
+    def shown(self) -> Pair:
+        """Rows `[capacity, kv_heads, dim]` of a form as they are read."""
+        rows = self.kept.decoded(Pair(*(a[:, :, None] for a in self.slots)))
+        return Pair(*(a[:, :, 0].view(Own) for a in rows))
 
     def plan(self, n: int) -> mem.Plan:
         """What is held, whatever is copied into it."""
@@ -109,8 +125,12 @@ class Buffer:
     def held(self) -> int:
         """Bytes of all slots."""
         cite("MEM-5")
+        self.kept.cite_bytes()
         return self.keys.nbytes + self.values.nbytes
 
     def read(self, what: Readable) -> Pair:
         """Copies of both, whole and in their layout."""
-        return Pair(meter.fetched(self.keys), meter.fetched(self.values))
+        if self.config.form is None:
+            return Pair(meter.fetched(self.keys), meter.fetched(self.values))
+        rows = (meter.fetched(a) for a in self.shown())
+        return Pair(*(a if self.config.layout == "token" else a.transpose(1, 0, 2) for a in rows))

@@ -532,8 +532,8 @@ class SerialBook:
 
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
-        if (form := form_of(shape, kind)) is not None and shape.dtype == config.dtype:
-            return self._in_form(form, fill, shape, kind, first, n)
+        if (form := form_of(shape, kind)) is not None:
+            return self._in_form(form, fill, shape, kind, first, n, config.dtype)
         made = MAKE[fill](shape, kind, first, n)
         if fill in ALIKE:
             return made
@@ -548,20 +548,20 @@ class SerialBook:
             self._unread.append(partial(self._remember, kind, first, config.dtype, made.copy()))
         return made
 
-    def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int) -> Array:
-        """Make rows for a cache in a form, and note them: those that it keeps to the bit, or those that it
-        rounds."""
+    def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int, dtype: str) -> Array:
+        """Make rows for a cache in a form, and note them in its dtype: those that it keeps to the bit, or those
+        that it rounds."""
         zeros = fill == "even" and kind == "k"
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
         if fill in EXACT or (fill == "ramp" and kind == "v"):
             made = MAKE[fill if fill in (*ALIKE, "random") or zeros else "legible"](shape, kind, first, n)
-            self._unread.append(partial(self._remember, kind, first, shape.dtype, made.copy()))
+            self._unread.append(partial(self._remember, kind, first, dtype, made.copy()))
             return made
         made = (_tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
         if fill in ("bits", "edges", "hay"):
             made = _with_tail(form, fine(shape, kind, first, n), made)
-        self._rounded.append((kind, first, owed(form, made)))
+        self._rounded.append((kind, first, owed(form, made if made.dtype == DTYPES[dtype] else cast(made, dtype))))
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:

@@ -9,9 +9,11 @@ import numpy as np
 
 from kvgpu.caches import mem
 from kvgpu.memory import device_arrays as resident
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import acceptable
 from kvgpu.memory.layout import Geometry, Place
+from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import Block, Work
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, WORDS, Array, Config
@@ -40,6 +42,7 @@ class Buffer:
         known = config.layout in WORDS["layout"]
         if not (acceptable(config) and config.capacity and config.batch <= 1 and known):
             raise refusals.config("CACHE-3", self.kind, config)
+        row_forms.demand(config)
         self.config, self.space, self.capacity = config, space, config.capacity
         one = Geometry.of(config)
         joined = Geometry(1, one.heads * one.k_bytes, one.heads * one.v_bytes)
@@ -54,7 +57,22 @@ class Buffer:
         self._demand_slots(n, at, sliding)
         skipped = max(0, n - self.capacity)
         source = self._source(dtype, keys[skipped:n], values[skipped:n])
-        self._place(source, dtype, (at + skipped) % self.capacity)
+        if self.config.form is not None:
+            source, dtype = self._encoded(source, dtype), self.config.dtype
+        self._place(source, dtype, self.rows.geometry, self.rows.place, (at + skipped) % self.capacity)
+
+    def _encoded(self, source: Place, dtype: str) -> Place:
+        """Give the bytes of rows, token after token: they are cast first, and encoded then. To the codec each head
+        of a token is a head of its own, of one row."""
+        tokens = source.slots
+        codec = Codec(self.space, self.config.changed(batch=tokens))
+        if dtype != self.config.dtype:
+            plain = Geometry.of(self.config.changed(form=None))
+            joined = Geometry(1, plain.heads * plain.k_bytes, plain.heads * plain.v_bytes)
+            cast = Place.packed(self.space.scratch("cast", joined.packed(tokens)[1]), joined, tokens)
+            self._place(source, dtype, joined, cast, 0)
+            source = cast
+        return codec.encoded(source._replace(slots=1))._replace(slots=tokens)
 
     def _demand_rows(self, keys: Any, values: Any, n: int) -> str:
         """The dtype of the rows. Refuses rows that do not fit this buffer, and fewer than n."""
@@ -87,10 +105,9 @@ class Buffer:
         sizes = [a.shape[1] * DTYPES[dtype].itemsize for a in lines]
         return self.space.staged(Geometry(1, *sizes), *lines)
 
-    def _place(self, source: Place, dtype: str, slot: int) -> None:
-        """Write the rows of the source to the slots from this one on; the first slot follows the last."""
-        kernel, read, written = self._kernel(dtype)
-        geometry, to = self.rows.geometry, self.rows.place
+    def _place(self, source: Place, dtype: str, geometry: Geometry, to: Place, slot: int) -> None:
+        """Write rows to the slots of a place from this one on; the first slot follows the last."""
+        kernel, read, written = self._kernel(dtype, geometry)
         widths = geometry.k_bytes // written, geometry.v_bytes // written
         work = Work(max(widths), source.slots, geometry.heads, 2)
         blocks = source.keys, source.values, to.keys, to.values
@@ -99,9 +116,8 @@ class Buffer:
         self.space.runtime.launch(kernel, work, *blocks, *sizes, *begin, to.slots, slot)
         self.space.runtime.meter.device_to_device += source.slots * geometry.row_bytes
 
-    def _kernel(self, dtype: str) -> tuple[str, int, int]:
+    def _kernel(self, dtype: str, geometry: Geometry) -> tuple[str, int, int]:
         """Give the kernel for rows of this dtype, and the bytes of the words that it reads and that it writes."""
-        geometry = self.rows.geometry
         if dtype == self.config.dtype:
             return f"copy{geometry.word}", geometry.word, geometry.word
         size = DTYPES[self.config.dtype].itemsize
@@ -129,11 +145,23 @@ class Buffer:
         """Download both, whole and in their layout."""
         if self.space.checks:
             self.rows.check_guards()
-        place = self.rows.place
-        return Pair(self._whole(place.keys_at, self.config.k_dim), self._whole(place.values_at, self.config.v_dim))
+        place = self._shown()
+        return Pair(
+            self._whole(place.keys, place.keys_at, self.config.k_dim),
+            self._whole(place.values, place.values_at, self.config.v_dim),
+        )
 
-    def _whole(self, at: int, dim: int) -> Array:
+    def _shown(self) -> Place:
+        """Give all slots as they are read; those in a form are decoded to another place."""
+        place, config = self.rows.place, self.config
+        if config.form is None:
+            return place
+        if config.layout == "head":
+            return Codec(self.space, config).decoded(place, self.capacity)
+        return Codec(self.space, config.changed(batch=self.capacity)).decoded(place._replace(slots=1), 1)
+
+    def _whole(self, block: Block, at: int, dim: int) -> Array:
         dtype, heads = DTYPES[self.config.dtype], self.config.kv_heads
         shape = (self.capacity, heads, dim) if self.config.layout == "token" else (heads, self.capacity, dim)
-        found = self.space.runtime.download(self.rows.block, at, self.capacity * heads * dim * dtype.itemsize)
+        found = self.space.runtime.download(block, at, self.capacity * heads * dim * dtype.itemsize)
         return found.view(dtype).reshape(shape)

@@ -19,7 +19,7 @@ _EACH = {"move": 4, "place": 5, "step": 5, "scatter": 5, "page": 5, "layer": 5}
 """The kernels that exist once for each word, with their buffer arguments."""
 
 COPIES = {
-    **{f"copy{n}": (WORDS[n], WORDS[n], "") for n in (2, 4, 16)},
+    **{f"copy{n}": (WORDS[n], WORDS[n], "") for n in WORDS},
     **{f"cast1_{d}": ("u32", "u16", f"{d}_of") for d in ("f16", "bf16")},
     **{f"cast4_{d}": ("u128", "u64", f"{d}s_of") for d in ("f16", "bf16")},
 }

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
+
 from kvref.batch import Batch
 from kvref.bounded import Bounded
 from kvref.bucket import Bucket
@@ -71,7 +73,8 @@ def _sink_key(sink: Sink, book: SerialBook, numbers: dict[int, int]) -> Key:
 
 @_key.register
 def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Key:
-    serials = book.read(buffer.slots.keys.transpose(1, 0, 2)[None], "k")[0, 0]
+    slots = buffer.slots if buffer.config.form is None else buffer.shown()
+    serials = book.read(np.asarray(slots.keys).transpose(1, 0, 2)[None], "k")[0, 0]
     return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from kvref.cite import cite
+from kvref.list_model import forms
 from kvref.list_model.rows import Rows
 from kvspec.errors import Refused
-from kvspec.geometry import WORDS, Config
+from kvspec.geometry import DTYPES, WORDS, Config
 from kvspec.refusals import common
 from kvspec.serials import ZEROED
 
@@ -69,7 +72,16 @@ class BufferModel:
         if not sliding and at + n > self.capacity:
             raise Refused("COPY-22", "a position beyond the capacity")
         cite("COPY-5" if sliding else "COPY-4", *(("COPY-6",) if n > self.capacity else ()))
+        forms.cite_written(self.config, *(self._taken(rows, n) for rows in (keys, values)))
         self.written += [(at + i, row) for i, row in enumerate(keys.serials[0][:n])]
+
+    def _taken(self, rows: Rows, n: int) -> Rows:
+        """The first n rows, in the buffer's dtype."""
+        if rows.array is None:
+            return rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            cast = rows.array[:n].astype(DTYPES[self.config.dtype])
+        return rows._replace(array=cast, dtype=self.config.dtype)
 
     def _refuse_own(self, rows: Rows | Overlap, n: int) -> None:
         """Refuse own rows as a source, unless no rows are taken; slots beyond the capacity have no rows."""

@@ -79,7 +79,7 @@ def test_a_form_is_given_widths_that_fit_and_name_the_rows_of_a_trace(text):
 
 
 def test_a_kind_without_forms_keeps_its_rows():
-    trace = from_sentence("copy capacity=4 layout=token: copy 2 0")
+    trace = from_sentence("keyed page_size=1 pages=3: match xyx")
     assert in_form(trace, "int8/2") is trace
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.forms import codes, leave
+from kvref.copy import Buffer
 from kvref.memory.page_pool import Pool
 from kvref.ragged import Ragged
 from kvref.store import Store
@@ -118,3 +119,28 @@ class RepeatedWithoutScales(Ragged):
                 both = zip(self._rows(s), self._rows(len(self.lengths) - 1), strict=True)
                 pairs = [(now[:, : was.shape[1]], was[:, : now.shape[1]]) for now, was in both]
                 leave(self.kept, *zip(*pairs, strict=True))
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class ScaleOfTheSlotBefore(Buffer):
+    """A slot that was written before keeps its scales when another row is copied into it."""
+
+    def _write(self, slot: int, rows: Pair, i: int) -> None:
+        written: set[int] = self.__dict__.setdefault("written", set())
+        places = [a[slot] for a in self.slots]
+        before = [a.copy() for a in places]
+        super()._write(slot, rows, i)
+        if slot in written:
+            leave(self.kept, places, before)
+        written.add(slot)
+
+
+@planted("wrong-scale", breaks="ROW-7")
+class ScaleOfTheFirstRow(Buffer):
+    """All rows of a copy have the scales of the first."""
+
+    def _encoded(self, rows: Pair) -> Pair:
+        made = super()._encoded(rows)
+        for array, end in zip(made, codes(self.kept), strict=True):
+            array[..., end:] = array[:1, ..., end:]
+        return made

@@ -50,20 +50,13 @@ OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits"
 """What happens to them."""
 
 OVER = (
-    "growing",
-    "ring",
-    "bounded",
-    "sink",
-    "layers",
-    "page",
-    "store",
-    "batch",
-    "ragged",
-    "draft",
-    "attention",
-    "rope",
+    *("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "ragged", "copy"),
+    *("draft", "attention", "rope"),
 )
 """The chapters whose traces are judged in a form."""
+
+ROUNDED = ("fine", "bits", "edges", "hay")
+"""Fills of rows that a form rounds."""
 
 BESIDE = {"batch": ("store",)}
 """The chapters that these take beside their own."""
@@ -107,6 +100,13 @@ def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda num
     return Trace(trace.kind, config, tuple(ops))
 
 
+def exact(trace: Trace) -> Trace:
+    """The same trace with rows that its form keeps to the bit in place of those that it rounds: there a scale of
+    another row shows best."""
+    ops = ({**op, "fill": "legible"} if op.get("fill") in ROUNDED else op for op in trace.ops)
+    return Trace(trace.kind, trace.config, tuple(ops))
+
+
 def fitting(config: Config, text: str) -> Config:
     """Give a config this form, and widths that it fits: multiples of its group, wide enough to name many rows."""
     keys, values = parsed(text)
@@ -121,10 +121,11 @@ def _rounded(op: Operation) -> Operation:
 
 @st.composite
 def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
-    """Draw a trace of another chapter, and a form for it; some of its rows are rounded."""
+    """Draw a trace of another chapter, and a form for it; some of its rows are rounded, or none."""
     text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
     plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
-    return in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
+    found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
+    return found if share else exact(found)
 
 
 @st.composite
