@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvref.list_model.layers import Chunk, LayersModel, Sinks, View, Window
+from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import Rows
 from kvref.list_model.unsaid import Unsaid, may
+from kvref.list_model.views import Chunk, Sinks, View, Window
 from kvspec.errors import Refused
 
 

@@ -13,11 +13,13 @@ from typing import Any
 from kvref.list_model import ListModel
 from kvref.list_model.bounded import BoundedModel
 from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model.masks import ALL
 from kvref.list_model.ragged import RaggedModel
 from kvref.list_model.rows import Rows, fit
 from kvref.list_model.sink import SinkModel
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid, may
+from kvref.list_model.views import View
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.masks import Logical
@@ -149,8 +151,8 @@ class WindowOfOne(CacheModel):
             raise Unsaid
         super().take(serials)
 
-    def visible(self, position: int) -> range:
-        return range(position + 1) if self.config.window == 1 and self.queries == 1 else super().visible(position)
+    def visible(self) -> View:
+        return ALL if self.config.window == 1 and self.queries == 1 else super().visible()
 
     def _kept(self, held: list[int]) -> list[int]:
         return held if self.config.window == 1 else super()._kept(held)

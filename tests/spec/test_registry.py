@@ -37,7 +37,6 @@ MIXES_CHAPTERS = {
     "conformance/kvworkshop/prove/configurations.py",
     "conformance/kvconform/vectors/languages/told.py",
     "conformance/kvconform/vectors/strict_hash.py",
-    "reference/kvref/list_model/caches.py",
 }
 """Traces and models of several kinds together: they are about these kinds."""
 

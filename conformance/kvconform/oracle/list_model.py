@@ -165,7 +165,7 @@ class ListModelSession(CitingSession):
         for name in SAVED:
             if step.values.get(name) is not None:
                 start, stop, _ = step.values[name]
-                step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.ring else [start, stop]
+                step.values[name] = [stop] if isinstance(cache, CacheModel) and cache.saves_whole else [start, stop]
 
 
 class _Untouched:

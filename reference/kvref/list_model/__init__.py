@@ -13,7 +13,6 @@ from typing import Any
 from kvref.list_model import forms, mem, rope
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.attention_bound import Rows as KeyAndValue
-from kvref.list_model.caches import CacheModel
 from kvref.list_model.draft import RoundModel
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
@@ -48,7 +47,7 @@ class ListModel:
 
     def model(self, kind: str) -> Any:
         """The class of the caches of a kind. A model of a known deviation has others."""
-        return _models().get(kind, CacheModel)
+        return _models()[kind]
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +12,7 @@ from kvref.list_model import attention_bound, forms, masks, rope
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
+from kvref.list_model.views import View
 from kvspec.contract.attention import Attention
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Part, Window, overflowing
@@ -151,11 +152,9 @@ class Asked:
             found = SimpleNamespace(shape=room.shape, dtype=DTYPES[room.dtype])
             raise attention.output("ATTN-28", found, (*self.queries.shape[:3], config.v_dim))
 
-    def sees(
-        self, batch: int, tokens: Sequence[int], visible: Callable[[int], range] | None = None
-    ) -> list[list[list[Added]]]:
+    def sees(self, batch: int, tokens: Sequence[int], view: View = masks.ALL) -> list[list[list[Added]]]:
         """For each sequence, head and query what it sees of the tokens: see `masks.sees`."""
-        whole = masks.sees(self.logical, (batch, self.heads, self.n), tokens, visible)
+        whole = masks.sees(self.logical, (batch, self.heads, self.n), tokens, view)
         if any(not seen for each in whole for queries in each for seen in queries):
             cite("ATTN-10")
         return whole

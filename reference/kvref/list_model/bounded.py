@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
-from kvref.list_model.caches import CacheModel
+from kvref.list_model.growing import GrowingModel
 from kvref.list_model.rows import Rows
 from kvspec.contract import Claim
 from kvspec.geometry import Config
 from kvspec.refusals import common
 
-CLAUSES = {
-    "GROW-1 GROW-2": "BOUNDED-1 BOUNDED-15",
-    "GROW-4": "BOUNDED-10",
-    "GROW-5 CACHE-8": "BOUNDED-6",
-}
-"""The clauses of a growing cache, each with the clause that says the same about a bounded one."""
 
-
-class BoundedModel(CacheModel):
+class BoundedModel(GrowingModel):
     """A growing cache with an end."""
+
+    appended = "BOUNDED-1", "BOUNDED-15"
+    viewed = "BOUNDED-10"
+    rewound = unmoved = ("BOUNDED-6",)
 
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         if config.max_len is None:
             raise common.config("CACHE-3", kind, config)
         super().__init__(kind, config, claim, known)
-        self.max_len, self.appended = config.max_len, 0
-
-    def _id(self, growing: str, ring: str) -> str:
-        return CLAUSES[growing]
+        self.max_len, self.total = config.max_len, 0
+        """Rows that it can hold, and rows that it took in its life."""
 
     def demand_rows(self, keys: Rows, values: Rows) -> None:
         """Refuse rows of another geometry, then more rows than there is room for."""
@@ -39,9 +34,9 @@ class BoundedModel(CacheModel):
     def take(self, serials: list[int]) -> None:
         """Take tokens in; there is room for them."""
         super().take(serials)
-        self.appended += len(serials)
+        self.total += len(serials)
         if serials:
-            cite(*["BOUNDED-3"] * (self.offset == self.max_len), *["BOUNDED-5"] * (self.appended > self.max_len))
+            cite(*["BOUNDED-3"] * (self.offset == self.max_len), *["BOUNDED-5"] * (self.total > self.max_len))
 
 
 model = BoundedModel

@@ -1,12 +1,14 @@
-"""The list model: a cache is the list of all tokens it holds, and *visible* is one line.
+"""The list model: a cache is the list of all tokens it holds, and what a query sees is one line (see `views`).
 
 It is the oracle at level `visible`, for caches that store their rows in any way they like, and it judges the
-reference. It knows nothing of slots, capacities or ring indices. A row is known by its serial.
+reference. It knows nothing of slots, capacities or ring indices. A row is known by its serial. This is what all
+caches of one sequence have in common; each kind is a class over it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import Added, Out, Queries, Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens, divided, merged
-from kvref.list_model.unsaid import Unsaid
+from kvref.list_model.views import View
 from kvspec.contract import Attention, Claim, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config
@@ -28,16 +30,25 @@ Scores = dict[int, float]
 
 
 class CacheModel:
-    """A growing cache or a ring, in the dialect that a claim declares.
+    """The tokens of a cache, what its view shows of them, and where it can go on, in the dialects of a claim.
 
     `width`: the rows of a history by the spec, one for each column of an explicit mask. `queries`: how many the
     last append had, None after an operation that ends its history."""
 
+    appended: ClassVar[tuple[str, ...]]
+    viewed: ClassVar[str]
+    rewound: ClassVar[tuple[str, ...]]
+    unmoved: ClassVar[tuple[str, ...]]
+    drafted: ClassVar[str] = ""
+    """The clauses on an append, on the view, on a rewind of some rows or of none, and on drafts."""
+    saves_whole: ClassVar[bool] = False
+    """Whether a snapshot has all there is, and cannot be cut at a position."""
+
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         self.kind, self.config, self.claim, self.known = kind, config, claim, known
-        self.ring = kind == "ring"
-        if not common.valid(config) or self.ring != (config.window is not None):
+        if not common.valid(config):
             raise common.config("CACHE-3", kind, config)
+        self.sees = self._view()
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
@@ -53,22 +64,22 @@ class CacheModel:
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         """The config it was opened with, and whether the geometry of its rows is fixed."""
 
-    def _id(self, growing: str, ring: str) -> str:
-        return ring if self.ring else growing
+    def _view(self) -> View:
+        """What a query sees of the tokens. Refuses a config that is not of this kind."""
+        raise NotImplementedError
+
+    def visible(self) -> View:
+        """What queries of the last append see: the view."""
+        return self.sees
 
     def key(self) -> tuple[int, int | None]:
-        """The state up to renaming tokens and shifting positions: all offsets past a window are alike."""
-        return min(self.offset, (self.config.window or self.offset) + 1), self.queries
+        """The state up to renaming tokens and shifting positions."""
+        return self.offset, self.queries
 
     @property
     def offset(self) -> int:
         """The next token's position."""
         return len(self.tokens)
-
-    def visible(self, position: int) -> range:
-        """Positions that a query at `position` sees: the definition the whole project rests on."""
-        first = max(0, position - self.config.window + 1) if self.config.window else 0
-        return range(first, position + 1)
 
     def append(self, keys: Rows, values: Rows) -> None:
         """New tokens; in an open round none."""
@@ -96,12 +107,7 @@ class CacheModel:
         return self.config.changed(batch=keys.shape[0], **found) if found else self.config
 
     def _demand_chunk(self, n: int) -> None:
-        """Refuse more rows at once than are declared. Raises Unsaid where that follows from what was not seen."""
-        if self.unseen and self.claim.dialect("chunk") == "capacity" and n > self.least():
-            raise Unsaid("ok refused")
-        largest = self.claim.largest_append(self.config, self.capacity)
-        if largest is not None and n > largest:
-            raise Refused("RING-3", f"append of {n} rows: at most {largest} at once")
+        """Refuse more rows at once than are declared."""
 
     def take(self, serials: list[int]) -> None:
         """Take tokens in."""
@@ -109,9 +115,7 @@ class CacheModel:
         if not serials:
             cite("CACHE-1")
             return
-        cite(*self._id("GROW-1 GROW-2", "RING-1 RING-2 RING-17").split())
-        if self.ring and len(serials) > 1:
-            cite("RING-3")
+        cite(*self.appended)
         self.width = self._width(len(serials))
         self.held = None if self.held is None else self._kept(self.held) + serials
         self.tokens += serials
@@ -119,18 +123,15 @@ class CacheModel:
 
     def _kept(self, held: list[int]) -> list[int]:
         """The old rows that an append leaves."""
-        kept = self.claim.old_rows(self.config)
-        return held if kept is None else held[max(0, len(held) - kept) :]
+        return held
 
     def least(self) -> int:
         """Rows that must be retained: those that a query needs, or that it is declared to keep."""
-        if self.claim.dialect("keeps") == "any" or self.held is None:
-            return min(self.offset, self.config.window or self.offset)
-        return len(self._kept(self.held))
+        return self.offset if self.held is None else len(self._kept(self.held))
 
     def handed_out(self) -> list[int] | None:
         """The rows of the history, where it is declared which are there."""
-        return None if self.claim.dialect("keeps") == "any" else self.held
+        return self.held
 
     def attend(
         self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None
@@ -147,11 +148,13 @@ class CacheModel:
         turned = self.known.turn(queries, keys, how, self.offset, self.config)
         self.config, self.shaped = self._shape(keys, values), True
         self.take(keys.serials[0])
-        sees = asked.sees(batch, self.tokens, self.visible if self.ring else None)
-        past = self.ring and self.offset > (self.config.window or 0)
-        in_form = ["ROW-16"] if self.config.form else []
-        asked.cite(*(["ATTN-6"] if past else []), *(["ROPE-20"] if self.ring and how.rope else []), *in_form)
+        sees = asked.sees(batch, self.tokens, self.visible())
+        asked.cite(*self._attended(how), *(["ROW-16"] if self.config.form else []))
         return self.known.output(turned, sees, self.config, how)
+
+    def _attended(self, how: Attention) -> Iterator[str]:
+        """The clauses on attention that hold for this kind alone."""
+        yield from ()
 
     def lengths(self) -> Lengths:
         """The offset; all other lengths are a matter of storage."""
@@ -167,19 +170,14 @@ class CacheModel:
         return ()
 
     def _width(self, n: int) -> int:
-        """Rows in the history of an append of n: all; of a ring the window, or what a chunk keeps and adds."""
-        window: int | None = self.config.window
-        if window is None:
-            return self.offset + n
-        return min(self.offset + 1, window) if n == 1 else min(self.offset, window - 1) + n
+        """Rows in the history of an append of n: those that some of its queries see."""
+        return len(self.sees.needs(self.offset)) + n
 
     def view(self) -> list[int]:
-        """What a reader may look at without writing: the newest W-1 tokens of a ring, else all."""
+        """What a reader may look at without writing: what a next query would see beside itself."""
         self._demand_free("view")
-        cite(self._id("GROW-4", "RING-5"))
-        if self.config.window is None:
-            return list(self.tokens)
-        return self.tokens[max(0, self.offset - (self.config.window - 1)) :]
+        cite(self.viewed)
+        return [self.tokens[p] for p in self.sees.needs(self.offset)]
 
     def mask(self, logical: Logical) -> list[list[list[Scores]]]:
         """For each sequence, head and query of the last append, what it sees through a mask. Raises Refused."""
@@ -189,16 +187,17 @@ class CacheModel:
         arrays = masks.demand(logical, self.config.batch, self.queries, self.width)
         cite(*self._mask_clauses(logical))
         sizes = self.config.batch, max([1, *(a.shape[1] for a in arrays)]), self.queries
-        sees = masks.sees(logical, sizes, self.tokens, self.visible if self.ring else None)
+        sees = masks.sees(logical, sizes, self.tokens, self.visible(), self.place)
         return [[[scores(seen) for seen in queries] for queries in heads] for heads in sees]
+
+    place: Callable[[int], int] | None = None
+    """The position that windows of a mask count with, where it is not that of the sequence."""
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
             yield "MASK-3"
         if self.queries == 0:
             yield "MASK-16"
-        if self.ring and (self.queries or 0) > 1:
-            yield "MASK-8"
         if len(logical) > 1:
             yield "MASK-7"
         for part in logical:
@@ -223,20 +222,12 @@ class CacheModel:
         return clamped(self.claim, to, self.offset)
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
-        """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""
-        window: int | None = self.config.window
-        declared = self.claim.dialect("rewind")
-        highest, before = (saved.highest, saved.stop) if saved else (self.highest, self.before)
-        if window is None or to == end or declared == -1:
-            return True
-        if isinstance(declared, int):
-            return highest <= window or highest - to <= declared
-        return {"below": end < window, "since append": highest <= window or to >= before}.get(declared, False)
+        """Whether a cache that stands at `end`, or was saved there, still has what a query at `to` needs."""
+        return True
 
     def either(self, to: int) -> bool:
-        """Whether it is right to take and to refuse a rewind: one of no rows, past what is declared."""
-        full = self.offset >= (self.config.window or self.offset + 1)
-        return self.claim.dialect("rewind") == "below" and full and self._clamped(to) == self.offset
+        """Whether it is right to take and to refuse a rewind."""
+        return False
 
     def rewind(self, to: int) -> None:
         """Drop the tokens at and beyond `to`."""
@@ -245,12 +236,15 @@ class CacheModel:
         if not 0 <= to <= self.offset:
             raise common.rewind_range("CACHE-7", to, self.offset)
         if not self._reaches(to, self.offset):
-            raise common.rewind_window("RING-10", to, self.offset, self.config.window or 0)
-        cite(*self._id("GROW-5 CACHE-8", "RING-6" if to == self.offset else "RING-7 CACHE-8").split())
+            raise self._out_of_reach(to)
+        cite(*(self.unmoved if to == self.offset else self.rewound))
         self.width = self.width if to == self.offset else to
         self.held = None if self.held is None else self.held[: len(self.held) - (self.offset - to)]
         self.tokens = self.tokens[:to]
         self.queries = None
+
+    def _out_of_reach(self, to: int) -> Refused:
+        raise NotImplementedError
 
     def free(self) -> None:
         """Forget everything."""
@@ -269,10 +263,15 @@ class CacheModel:
         if first >= self.offset:
             cite("SNAP-2")
             return None
-        cite(*([] if self.ring else ["SNAP-1"]))
-        first = 0 if self.ring else first
+        first = self._saved_from(first)
         saved = self.tokens[first:]
-        return SavedTokens(self.kind, self.config, first, self.offset, saved, self.width, highest=self.highest)
+        at = first, self.offset, saved, self.width
+        return SavedTokens(self.kind, self.config, *at, highest=self.highest, whole=self.saves_whole)
+
+    def _saved_from(self, start: int) -> int:
+        """The first position of a snapshot from `start` on."""
+        cite("SNAP-1")
+        return start
 
     def restore(self, snapshot: SavedTokens | None, to: int) -> None:
         """Become what was saved, up to `to`."""
@@ -289,14 +288,15 @@ class CacheModel:
         if not self._reaches(to, snapshot.stop, snapshot):
             raise common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
-        self.width = snapshot.width if self.ring and to == snapshot.stop else to
+        self.width = self._restored_width(snapshot, to)
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
         self.held, self.highest, self.before, self.shaped = None, snapshot.highest, to, True
         self.queries = None
 
+    def _restored_width(self, snapshot: SavedTokens, to: int) -> int:
+        return to
+
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
-        if self.ring:
-            return "SNAP-12" if to == snapshot.stop else "SNAP-14"
         return "SNAP-7" if to < snapshot.start else "SNAP-6"
 
     def merge(self, parent: SavedTokens | None, child: SavedTokens | None) -> SavedTokens | None:

@@ -8,19 +8,24 @@ from typing import Any
 from kvref.cite import cite
 from kvref.list_model.caches import CacheModel, Scores
 from kvref.list_model.rows import Rows
+from kvref.list_model.views import View
 from kvspec.errors import Refused
 from kvspec.masks import Logical
 from kvspec.refusals import common
 
 
 class DraftLayer(CacheModel):
-    """A draft at position p sees what a row at p sees: `visible(p)`, of the cache's tokens and the drafts."""
+    """A draft at position p sees what a row at p sees, of the cache's tokens and the drafts."""
 
     def __init__(self, cache: CacheModel) -> None:
+        self.cache = cache
         super().__init__(cache.kind, cache.config, cache.claim, cache.known)
-        self.cache, self.start, self.shaped = cache, cache.offset, True
+        self.start, self.shaped = cache.offset, True
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())
+
+    def _view(self) -> View:
+        return self.cache.sees
 
     @property
     def drafts(self) -> list[int]:
@@ -40,7 +45,7 @@ class DraftLayer(CacheModel):
     def take(self, serials: list[int]) -> None:
         """More drafts."""
         self.queries = len(serials)
-        cite(*(["DRAFT-1", self._id("DRAFT-2", "DRAFT-3"), "DRAFT-9"] if serials else ["DRAFT-7"]))
+        cite(*(["DRAFT-1", self.cache.drafted, "DRAFT-9"] if serials else ["DRAFT-7"]))
         self.width += len(serials)
         self.tokens += serials
 

@@ -1,15 +1,13 @@
 """Layers of unlike views in the list model: a list of tokens; for each layer which rows a query sees, and which of
 them it still has.
 
-The definition is a view's `shows`; what a layer needs follows from it. A token is the serials of its rows, layer by
+A token is the serials of its rows, layer by
 layer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
@@ -17,65 +15,20 @@ from kvref.list_model.caches import clamped
 from kvref.list_model.rows import Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid
+from kvref.list_model.views import Chunk, Full, Sinks, View, Window
 from kvspec.contract import Claim, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import common
 from kvspec.refusals import layers as refusals_layers
 
-
-class View:
-    """What a layer shows: the definition that the chapter rests on."""
-
-    clause = "LAYER-4"
-
-    def shows(self, row: int, query: int) -> bool:
-        """Whether a query sees the row at a position that is not after its own."""
-        return True
-
-    def needs(self, n: int) -> set[int]:
-        """The positions below n that queries at n or later see."""
-        return {row for row in range(n) if self.shows(row, n)}
-
-
-@dataclass
-class Window(View):
-    """The newest rows, itself among them."""
-
-    size: int
-    clause = "LAYER-5"
-
-    def shows(self, row: int, query: int) -> bool:
-        """Whether the row is among so many."""
-        return query - row < self.size
-
-
-@dataclass
-class Chunk(View):
-    """The rows of the query's own chunk."""
-
-    size: int
-    clause = "LAYER-6"
-
-    def shows(self, row: int, query: int) -> bool:
-        """Whether both lie in one chunk."""
-        return row // self.size == query // self.size
-
-
-@dataclass
-class Sinks(View):
-    """The first rows, and the newest."""
-
-    first: int
-    newest: int
-    clause = "LAYER-7"
-
-    def shows(self, row: int, query: int) -> bool:
-        """Whether the row is one of either."""
-        return row < self.first or query - row < self.newest
-
-
-VIEWS: dict[str, Any] = {"full": View, "window": Window, "chunk": Chunk, "sinks": Sinks}
+SHOWN: dict[str, tuple[Callable[..., View], str]] = {
+    "full": (Full, "LAYER-4"),
+    "window": (Window, "LAYER-5"),
+    "chunk": (Chunk, "LAYER-6"),
+    "sinks": (Sinks, "LAYER-7"),
+}
+"""The views by their words in a config, each with its clause."""
 
 
 @dataclass(eq=False)
@@ -100,9 +53,8 @@ class LayersModel:
             if layer not in own and (owner >= layer or owner not in own):
                 raise refusals_layers.share("LAYER-2", layer, owner)
         self.own, self.config, self.claim = own, config, claim
-        self.views: list[View] = [VIEWS[words[layer][0]](*map(int, words[layer][1:])) for layer in own]
-        clauses = [self.views[own.index(owner)].clause for owner in self.reads]
-        self.shown_by = tuple(c if i in own else "LAYER-9" for i, c in enumerate(clauses))
+        self.views = [SHOWN[words[layer][0]][0](*map(int, words[layer][1:])) for layer in own]
+        self.shown_by = tuple(SHOWN[kind][1] if kind in SHOWN else "LAYER-9" for kind, *_ in words)
         self.follows, self.took = claim.dialect("spare") == "any", False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         self._clear()
@@ -149,7 +101,7 @@ class LayersModel:
 
     def _owed(self, n: int) -> Iterator[str]:
         """The clauses that an append of n rows exercises."""
-        yield from ("LAYER-3", *(view.clause for view in self.views))
+        yield from ("LAYER-3", *(self.shown_by[layer] for layer in self.own))
         if n > 1:
             yield "LAYER-8"
         if self.refused:
@@ -162,7 +114,7 @@ class LayersModel:
         spare, edge = self.claim.dialect("spare"), self.offset
         if spare == "all":
             return has
-        needs = view.needs(self.offset)
+        needs = {*view.needs(self.offset)}
         while edge - 1 in needs:
             edge -= 1
         more = spare if isinstance(spare, int) else 0
@@ -179,7 +131,7 @@ class LayersModel:
 
     def _sees(self, layer: int, query: int) -> dict[int, float]:
         view = self.views[layer]
-        return {self.tokens[row][layer]: 0.0 for row in range(query + 1) if view.shows(row, query)}
+        return {self.tokens[row][layer]: 0.0 for row in view.sees(query, query + 1)}
 
     def can_rewind(self, to: int) -> bool | None:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
@@ -189,13 +141,13 @@ class LayersModel:
             return 0 <= to <= self.offset
         return None if self.follows else False
 
-    def _goes(self, to: int, offset: int, has: Sequence[AbstractSet[int]]) -> bool:
+    def _goes(self, to: int, offset: int, has: Sequence[set[int] | frozenset[int]]) -> bool:
         """Whether every layer of a cache at an offset has what a query at `to` and later sees."""
         if to == offset:
             return True
         if self.claim.dialect("resumes") == "whole" and any(len(each) < offset for each in has):
             return False
-        return all(view.needs(to) <= each for view, each in zip(self.views, has, strict=True))
+        return all(each.issuperset(view.needs(to)) for view, each in zip(self.views, has, strict=True))
 
     def either(self, to: int) -> bool:
         """Whether it is right to take and to refuse a rewind: one of no rows, where none to less succeeds."""
@@ -226,7 +178,7 @@ class LayersModel:
         """Keep this many tokens, and of each layer what it has of them."""
         if to < self.offset:
             had = zip(self.views, self.has, strict=True)
-            self.has = [{row for row in has if row < to} | view.needs(to) for view, has in had]
+            self.has = [{row for row in has if row < to} | {*view.needs(to)} for view, has in had]
         self.tokens, self.queries = self.tokens[:to], 0
 
     def _reached(self, to: int) -> Iterator[str]:

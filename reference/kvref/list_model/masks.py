@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from kvref.list_model.rows import Added
+from kvref.list_model.views import Full, View
 from kvspec.geometry import Array
-from kvspec.masks import Causal, Explicit, Logical, Part, Window
+from kvspec.masks import Causal, Explicit, Logical, Window
 from kvspec.refusals import common
 
 HIDDEN = float("-inf")
+
+ALL = Full()
 
 
 def explicit(logical: Logical) -> list[Explicit]:
@@ -36,56 +40,67 @@ def demand(logical: Logical, batch: int, n: int, rows: int) -> list[Array]:
 
 
 def sees(
-    logical: Logical, sizes: tuple[int, int, int], tokens: Sequence[int], visible: Callable[[int], range] | None
+    logical: Logical,
+    sizes: tuple[int, int, int],
+    tokens: Sequence[int],
+    view: View = ALL,
+    place: Callable[[int], int] | None = None,
 ) -> list[list[list[Added]]]:
     """For these numbers of sequences, heads and newest queries: what each sees of the tokens at positions 0, 1, ...
-    One head stands for all if the mask has no arrays. `visible`: the positions that the cache itself shows to a
-    position."""
+    One head stands for all if the mask has no arrays. `place`: the position that windows of the mask count with, of
+    the row at a position, where they are not the same."""
     (batch, heads, n), end = sizes, len(tokens)
-    positions = [(p, range(visible(p).start if visible else 0, end)) for p in range(end - n, end)]
-    if not explicit(logical):
-        seen = [_without_arrays(logical, keys, p) for p, keys in positions]
-        return [[[dict.fromkeys(tokens[s.start : s.stop], ()) for s in seen]]] * batch
+    queries = range(end - n, end)
+    shown = [_without_arrays(logical, view.sees(p, end), p, place) for p in queries]
+    arrays = explicit(logical)
+    if not arrays:
+        return [[[{tokens[p]: () for p in seen} for seen in shown]]] * batch
+    history = [*view.needs(end - n), *queries]
     return [
-        [[_through(logical, (b, h, i), *p, tokens) for i, p in enumerate(positions)] for h in range(heads)]
+        [[_through(arrays, (b, h, i), keys, history, tokens) for i, keys in enumerate(shown)] for h in range(heads)]
         for b in range(batch)
     ]
 
 
+def _without_arrays(
+    logical: Logical, keys: Sequence[int], query: int, place: Callable[[int], int] | None
+) -> Sequence[int]:
+    """Which of these rows, oldest first, the query at a position sees through the parts that are not arrays."""
+    for part in logical:
+        if isinstance(part, Causal):
+            keys = keys[: bisect_right(keys, query)]
+        elif isinstance(part, Window):
+            first = (place(query) if place else query) - part.size + 1
+            keys = keys[bisect_left(keys, first, key=place) :]
+    return keys
+
+
 def _through(
-    logical: Logical, place: tuple[int, int, int], position: int, keys: range, tokens: Sequence[int]
+    arrays: Sequence[Explicit],
+    at: tuple[int, int, int],
+    keys: Sequence[int],
+    history: Sequence[int],
+    tokens: Sequence[int],
 ) -> Added:
-    told = [isinstance(part, Explicit) and part.array.dtype != bool for part in logical]
-    added = zip(*(_added(part, place, position, keys) for part in logical), strict=True)
+    """What arrays add to the score of each of these rows, for the sequence, head and query at `at`."""
+    told = [part.array.dtype != bool for part in arrays]
+    columns = [_column(part.array, at, history) for part in arrays]
+    added = ((key, [column[key] for column in columns]) for key in keys)
     return {
         tokens[key]: [x for x, is_told in zip(scores, told, strict=True) if is_told]
-        for key, scores in zip(keys, added, strict=True)
+        for key, scores in added
         if HIDDEN not in scores
     }
 
 
-def _without_arrays(logical: Logical, keys: range, position: int) -> range:
-    """Which of a range of key positions a query at a position sees through a mask that has no arrays."""
-    first, end = keys.start, keys.stop
-    for part in logical:
-        if isinstance(part, Causal):
-            end = min(end, position + 1)
-        elif isinstance(part, Window):
-            first = max(first, position - part.size + 1)
-    return range(first, end)
-
-
-def _added(part: Part, place: tuple[int, int, int], position: int, keys: range) -> list[float]:
-    """What a part adds to the score of each of these keys, for the sequence, head and query at `place`; 0 lets a
-    key pass. The last column of an array is for the last key."""
-    if isinstance(part, Causal):
-        return [0.0 if key <= position else HIDDEN for key in keys]
-    if isinstance(part, Window):
-        return [0.0 if position - key < part.size else HIDDEN for key in keys]
-    (batch, heads, _, columns), (sequence, head, query) = part.array.shape, place
-    cells: list[float] = part.array[min(sequence, batch - 1), min(head, heads - 1), query].tolist()
-    if part.array.dtype == bool:
+def _column(array: Array, at: tuple[int, int, int], history: Sequence[int]) -> Mapping[int, float]:
+    """What an array adds to the score of each row of a history; 0 lets it pass. The last column is for the
+    newest."""
+    (batch, heads, _, columns), (sequence, head, query) = array.shape, at
+    cells: list[float] = array[min(sequence, batch - 1), min(head, heads - 1), query].tolist()
+    if array.dtype == bool:
         cells = [0.0 if cell else HIDDEN for cell in cells]
     if columns == 1:
-        return cells * len(keys)
-    return [HIDDEN] * (len(keys) - columns) + cells[max(0, columns - len(keys)) :]
+        return dict.fromkeys(history, cells[0])
+    missing = max(0, len(history) - columns)
+    return dict(zip(history, [HIDDEN] * missing + cells[columns - len(history) + missing :], strict=True))

@@ -10,7 +10,6 @@ import numpy as np
 from kvref.cite import cite, uncited
 from kvref.list_model import forms
 from kvref.list_model.attention import KnownRows
-from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows, fitting
 from kvspec.contract import Claim
 from kvspec.errors import Refused
@@ -120,7 +119,7 @@ class RaggedModel:
             into.rewind(into.offset)
 
     def _alone(self, other: Any) -> bool:
-        known = isinstance(other, CacheModel) and not other.ring and not other.in_round
+        known = isinstance(other, GrowingModel) and other.kind == "growing" and not other.in_round
         return known and other.config.batch == 1
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:

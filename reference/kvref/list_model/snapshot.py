@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kvref.cite import cite
@@ -24,6 +24,8 @@ class SavedTokens:
     gone: str = ""
     highest: int = 0
     """For a ring: the highest offset so far."""
+    whole: bool = False
+    """Whether it has all there was, and cannot be cut at a position."""
     nbytes: ClassVar[int] = 0
     """Bytes are for an adapter to say."""
 
@@ -46,9 +48,7 @@ class SavedTokens:
         """The same tokens under a new owner; this one is consumed."""
         cite("SNAP-26")
         self.gone = "consumed"
-        return SavedTokens(
-            self.kind, self.config, self.start, self.stop, self.tokens, self.width, highest=self.highest
-        )
+        return replace(self, gone="")
 
     def part(self, start: int, stop: int) -> SavedTokens:
         """Those of some of the positions."""
@@ -64,13 +64,12 @@ def merged(parts: Sequence[SavedTokens]) -> SavedTokens | None:
     first, second = parts
     if first is second:
         raise common.same_snapshot("SNAP-21")
-    ring = first.kind == "ring"
-    if not ring and first.stop != second.start:
+    if not first.whole and first.stop != second.start:
         raise common.not_meeting("SNAP-18", (first.start, first.stop), (second.start, second.stop))
-    cite("SNAP-19" if ring else "SNAP-17", "SNAP-26")
+    cite("SNAP-19" if first.whole else "SNAP-17", "SNAP-26")
     first.gone = "consumed"
     made = second.handed_on()
-    if not ring:
+    if not first.whole:
         made = SavedTokens(made.kind, made.config, first.start, made.stop, first.tokens + made.tokens)
     return made
 
@@ -78,7 +77,7 @@ def merged(parts: Sequence[SavedTokens]) -> SavedTokens | None:
 def divided(saved: SavedTokens, at: int) -> tuple[SavedTokens | None, SavedTokens | None]:
     """Two of one; it is gone."""
     whole = saved.handed_on()
-    if whole.kind == "ring":
+    if whole.whole:
         cite("SNAP-24")
         return None, whole
     if not whole.start < at < whole.stop:

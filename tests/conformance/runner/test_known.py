@@ -154,12 +154,13 @@ def test_the_entries_that_a_record_proposes_make_its_failures_known(tmp_path: Pa
 
 
 MODEL_FILE = """
-from kvref.list_model.caches import CacheModel
+from kvref.list_model.ring import RingModel
+from kvref.list_model.views import Window
 
 
-class OneTooWide(CacheModel):
-    def visible(self, position):
-        return range(max(0, position - self.config.window), position + 1)
+class OneTooWide(RingModel):
+    def visible(self):
+        return Window(self.window + 1)
 """
 
 

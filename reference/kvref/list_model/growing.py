@@ -1,0 +1,28 @@
+"""Growing caches in the list model: a query sees all tokens."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kvref.list_model.caches import CacheModel
+from kvref.list_model.masks import ALL
+from kvref.list_model.views import View
+from kvspec.refusals import common
+
+
+class GrowingModel(CacheModel):
+    """Every token, for ever."""
+
+    appended: ClassVar[tuple[str, ...]] = ("GROW-1", "GROW-2")
+    viewed = "GROW-4"
+    rewound: ClassVar[tuple[str, ...]] = ("GROW-5", "CACHE-8")
+    unmoved: ClassVar[tuple[str, ...]] = rewound
+    drafted = "DRAFT-2"
+
+    def _view(self) -> View:
+        if self.config.window is not None:
+            raise common.config("CACHE-3", self.kind, self.config)
+        return ALL
+
+
+model = GrowingModel

@@ -1,0 +1,77 @@
+"""What a query sees: the definition that the project rests on.
+
+A query sees a row if its view shows it. A sequence can go on at n if it still has every row that a query at n or
+later sees below n: those that its view needs. A new view is one `shows`; `sees` is written out where histories are
+long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class View:
+    """Which rows a query sees, by positions. Nothing here hides rows that are newer than a query: masks do."""
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether a query sees a row."""
+        raise NotImplementedError
+
+    def sees(self, query: int, end: int) -> Sequence[int]:
+        """The rows below `end` that a query sees, oldest first."""
+        return [row for row in range(end) if self.shows(row, query)]
+
+    def needs(self, n: int) -> Sequence[int]:
+        """The rows below n that queries at n or later see: no view shows a later query a row that it hid before."""
+        return self.sees(n, n)
+
+
+@dataclass(frozen=True)
+class Full(View):
+    """All rows."""
+
+    def shows(self, row: int, query: int) -> bool:
+        """Always."""
+        return True
+
+    def sees(self, query: int, end: int) -> range:
+        """All of them."""
+        return range(end)
+
+
+@dataclass(frozen=True)
+class Window(View):
+    """The newest rows, the query's own among them."""
+
+    size: int
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is among so many."""
+        return query - row < self.size
+
+    def sees(self, query: int, end: int) -> range:
+        """From the window's first row on."""
+        return range(max(0, query - self.size + 1), end)
+
+
+@dataclass(frozen=True)
+class Chunk(View):
+    """The rows of the query's own chunk."""
+
+    size: int
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether both lie in one chunk."""
+        return row // self.size == query // self.size
+
+
+@dataclass(frozen=True)
+class Sinks(View):
+    """The first rows, and the newest."""
+
+    first: int
+    newest: int
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is one of either."""
+        return row < self.first or query - row < self.newest
