@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from kvref.cite import cite
-from kvref.list_model.attention import KnownRows
-from kvref.list_model.growing import GrowingModel
+from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows
-from kvspec.contract import Claim
-from kvspec.geometry import Config
+from kvref.list_model.views import View
 from kvspec.refusals import common
 
 
-class BoundedModel(GrowingModel):
+class BoundedModel(CacheModel):
     """A growing cache with an end."""
 
     appended = "BOUNDED-1", "BOUNDED-15"
     viewed = "BOUNDED-10"
     rewound = unmoved = ("BOUNDED-6",)
 
-    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
-        if config.max_len is None:
-            raise common.config("CACHE-3", kind, config)
-        super().__init__(kind, config, claim, known)
-        self.max_len, self.total = config.max_len, 0
-        """Rows that it can hold, and rows that it took in its life."""
+    total = 0
+    """Rows that it took in its life."""
+
+    def _view(self) -> View:
+        if self.config.max_len is None:
+            raise common.config("CACHE-3", self.kind, self.config)
+        self.max_len = self.config.max_len
+        return super()._view()
 
     def demand_rows(self, keys: Rows, values: Rows) -> None:
         """Refuse rows of another geometry, then more rows than there is room for."""

@@ -65,8 +65,10 @@ class CacheModel:
         """The config it was opened with, and whether the geometry of its rows is fixed."""
 
     def _view(self) -> View:
-        """What a query sees of the tokens. Refuses a config that is not of this kind."""
-        raise NotImplementedError
+        """What a query sees of the tokens: all. Refuses a config that is not of this kind."""
+        if self.config.window is not None:
+            raise common.config("CACHE-3", self.kind, self.config)
+        return masks.ALL
 
     def visible(self) -> View:
         """What queries of the last append see: the view."""
@@ -126,12 +128,12 @@ class CacheModel:
         return held
 
     def least(self) -> int:
-        """Rows that must be retained: those that a query needs, or that it is declared to keep."""
-        return self.offset if self.held is None else len(self._kept(self.held))
+        """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
+        return len(self.sees.sees(self.offset - 1, self.offset))
 
     def handed_out(self) -> list[int] | None:
         """The rows of the history, where it is declared which are there."""
-        return self.held
+        return None
 
     def attend(
         self, queries: Queries, keys: Rows, values: Rows, how: Attention, out: Out = None, of: int | None = None

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kvref.list_model.caches import CacheModel
-from kvref.list_model.masks import ALL
-from kvref.list_model.views import View
-from kvspec.refusals import common
 
 
 class GrowingModel(CacheModel):
@@ -18,11 +15,6 @@ class GrowingModel(CacheModel):
     rewound: ClassVar[tuple[str, ...]] = ("GROW-5", "CACHE-8")
     unmoved: ClassVar[tuple[str, ...]] = rewound
     drafted = "DRAFT-2"
-
-    def _view(self) -> View:
-        if self.config.window is not None:
-            raise common.config("CACHE-3", self.kind, self.config)
-        return ALL
 
 
 model = GrowingModel

@@ -119,8 +119,7 @@ class RaggedModel:
             into.rewind(into.offset)
 
     def _alone(self, other: Any) -> bool:
-        known = isinstance(other, GrowingModel) and other.kind == "growing" and not other.in_round
-        return known and other.config.batch == 1
+        return other.kind == "growing" and other.config.batch == 1 and not other.in_round
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
         theirs, ours = (c.shape("k", 0)[1:] + c.shape("v", 0)[1:] for c in (other.config, self.config))

@@ -53,9 +53,9 @@ class RingModel(CacheModel):
         return held if kept is None else held[max(0, len(held) - kept) :]
 
     def least(self) -> int:
-        """Rows that must be retained: those that a query needs, or that it is declared to keep."""
+        """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
         if self.claim.dialect("keeps") == "any" or self.held is None:
-            return min(self.offset, self.window)
+            return super().least()
         return len(self._kept(self.held))
 
     def handed_out(self) -> list[int] | None:
