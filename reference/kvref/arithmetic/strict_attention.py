@@ -23,6 +23,7 @@ say otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -99,12 +100,16 @@ def _twice(total: Array) -> Array:
 
 def _odd(total: Array, product: Array, c: Number) -> Array:
     """The f64 sum rounded to odd: f32 numbers are then never mistaken (Boldo and Melquiond, 2008)."""
-    back = total - product
-    error = (product - (total - back)) + (c - back)
-    bits = total.view(np.int64)
+    error, bits = _error(total, product, c), total.view(np.int64)
     inexact = np.isfinite(error) & (error != 0) & ((bits & 1) == 0)
     towards = np.where((error > 0) == (total > 0), 1, -1)
     return np.where(inexact, bits + towards, bits).view(np.float64)
+
+
+def _error(total: Array, product: Array, c: Array) -> Array:
+    """What rounding a sum to f64 left out; NaN where the sum is not finite (Knuth)."""
+    back = total - product
+    return np.asarray((product - (total - back)) + (c - back))
 
 
 def _f32(x: Array) -> Array:
@@ -157,33 +162,36 @@ def joined(parts: Part) -> Part:
     more = its[..., None] * np.concatenate([parts.l[..., None], parts.a], -1)
     more, mine = (np.moveaxis(x, -2, 0) for x in (more, np.where(gone, 1.0, mine)[..., None]))
     more = np.where(np.moveaxis(gone, -1, 0)[..., None], -0.0, more)  # adding it keeps even minus 0
-    last = _chain(mine, more)
+    last = _chained(len(more), lambda part: more[part], np.zeros(more.shape[1:]), mine)
     return Part(m[..., -1], last[..., 0], last[..., 1:])
 
 
-def _chain(factors: Array, products: Array) -> Array:
-    """x = products[i] + rounded(factors[i] * x) for each i, rounded once; from 0."""
-    x = np.zeros(products.shape[1:])
-    for first in range(0, len(products), TOGETHER):
-        part = slice(first, first + TOGETHER)
-        x = _links(factors[part], products[part], x)
+TOGETHER, MOST = 16, 1 << 14
+"""Links of a chain that are looked at together, and the elements that these have at most."""
+
+
+def _chained(links: int, products: Callable[[slice], Array], x: Array, factors: Array | None = None) -> Array:
+    """x = products[i] + x for each i, rounded once; with factors products[i] + rounded(factors[i] * x). `products`
+    gives those of a part of the links."""
+    together = max(1, min(TOGETHER, MOST // max(1, x.size)))
+    for first in range(0, links, together):
+        part = slice(first, first + together)
+        x = _links(products(part), x, None if factors is None else factors[part])
     return x
 
 
-TOGETHER = 16
-"""Links of a chain that are looked at together."""
-
-
-def _links(factors: Array, products: Array, start: Array) -> Array:
-    """Some links of the chain; step by step if a sum among them is rounded twice."""
-    totals, x = np.empty_like(products), start
-    for product, factor, total in zip(products, factors, totals, strict=True):
-        x = _f32(np.add(product, _f32(factor * x), out=total))
-    if not _twice(totals).any():
+def _links(products: Array, start: Array, factors: Array | None) -> Array:
+    """Some links of the chain; step by step if a sum among them is rounded twice, and not exact."""
+    totals, before, x = np.empty_like(products), np.empty_like(products), start
+    for i, product in enumerate(products):
+        before[i] = x if factors is None else _f32(factors[i] * x)
+        x = _f32(np.add(product, before[i], out=totals[i]))
+    twice = _twice(totals)
+    if not twice.any() or not _error(totals[twice], products[twice], before[twice]).any():
         return x
     x = start
-    for product, factor in zip(products, factors, strict=True):
-        x = _once(product, _f32(factor * x))
+    for i, product in enumerate(products):
+        x = _once(product, x if factors is None else _f32(factors[i] * x))
     return x
 
 
@@ -272,9 +280,8 @@ def _scores(queries: Array, keys: Array, added: Array) -> Array:
     """The score of each row, `[B, kv_heads, group, L, K]`."""
     dim = queries.shape[-1]
     k, q = keys.astype(np.float64), _f32(queries.astype(np.float64) * np.float64(scale(dim)))
-    s = np.zeros(added.shape)
-    for d in range(dim):
-        s = fma(k[..., d], q[..., d, None], s)
+    k, q = np.moveaxis(k, -1, 0), np.moveaxis(q, -1, 0)[..., None]
+    s = _chained(dim, lambda part: k[part] * q[part], np.zeros(added.shape))
     if added.any():
         s = np.where(added == -np.inf, -np.inf, fma(added, np.asarray(LOG2E, np.float64), s))
     return s
@@ -282,10 +289,11 @@ def _scores(queries: Array, keys: Array, added: Array) -> Array:
 
 def _weighted(seen: Array, weights: Array, v: Array) -> Array:
     """Sum over each tile's rows in order, without the rows that the query does not see."""
-    a = np.zeros((*weights.shape[:-1], v.shape[-1]))
-    others = tuple(range(seen.ndim - 1))
-    every = np.asarray(seen.all(others))
-    for j in np.flatnonzero(seen.any(others)):
-        more = fma(weights[..., j, None], v[..., j, :], a)
-        a = more if every[j] else np.where(seen[..., j, None], more, a)
-    return a
+    rows = np.flatnonzero(seen.any(tuple(range(seen.ndim - 1))))
+
+    def products(part: slice) -> Array:
+        p, shown = (np.moveaxis(x[..., rows[part]], -1, 0)[..., None] for x in (weights, seen))
+        each = p * np.moveaxis(v[..., rows[part], :], -2, 0)
+        return each if shown.all() else np.where(shown, each, -0.0)  # adding it keeps even minus 0
+
+    return _chained(len(rows), products, np.zeros((*weights.shape[:-1], v.shape[-1])))
