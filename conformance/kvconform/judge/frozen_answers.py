@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from kvconform.oracle.reference import REFERENCE
 from kvspec.contract import Description
-from kvspec.geometry import Array
 from kvspec.registry import CACHES
 from kvspec.session.step import Step
 from kvspec.trace import Trace, used_chapters
@@ -33,18 +37,24 @@ class Digest:
 
     def add(self, step: Step) -> None:
         """Take in the next step."""
-        self._hash.update(_compared(step))
+        for part in _compared(step):
+            self._hash.update(part)
 
     def __str__(self) -> str:
         return self._hash.hexdigest()
 
 
-def _compared(step: Step) -> bytes:
+def _compared(step: Step) -> Iterator[bytes | memoryview]:
     """Everything of a step that the judge at level storage compares, but its result."""
-    values = sorted(item for item in step.values.items() if item[0] != "meter")
-    arrays = (name.encode() + _bytes(array) for name, array in sorted(step.arrays.items()))
-    return b"".join((repr(values).encode(), *arrays))
+    yield repr(sorted(item for item in step.values.items() if item[0] != "meter")).encode()
+    for name, array in sorted(step.arrays.items()):
+        if array is None:
+            yield f"{name} none;".encode()
+        else:
+            yield _head(name, array.dtype, array.shape)
+            yield np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
 
 
-def _bytes(array: Array | None) -> bytes:
-    return b" none;" if array is None else f" {NAMES.get(array.dtype)}{array.shape};".encode() + array.tobytes()
+@lru_cache(maxsize=4096)
+def _head(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    return f"{name} {NAMES.get(dtype)}{shape};".encode()

@@ -106,7 +106,8 @@ def length_of(op: Mapping[str, Any]) -> int:
 
 def cache_of(op: Operation) -> str:
     """Give the name of an operation's cache."""
-    return str((op["ops"][-1] if op["op"] == RUN.name else op).get("cache", "A"))
+    name: str = (op["ops"][-1] if "ops" in op else op).get("cache", "A")
+    return name
 
 
 def argument(op: Operation, name: str) -> Any:

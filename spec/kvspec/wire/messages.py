@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -408,13 +408,19 @@ def _number(value: Any, record: Value | None = None) -> bool:
 
 
 def _counts(value: Any, record: Value) -> bool:
-    return isinstance(value, dict) and value.keys() <= COUNTS and all(map(_number, value.values()))
+    return isinstance(value, dict) and value.keys() <= COUNTS and _all_numbers(value.values())
 
 
 def _numbers(value: Any, record: Value) -> bool:
     if value is None:
         return True
-    return isinstance(value, list) and len(value) == (record.count or len(value)) and all(map(_number, value))
+    return isinstance(value, list) and len(value) == (record.count or len(value)) and _all_numbers(value)
+
+
+def _all_numbers(values: Collection[Any]) -> bool:
+    if values and {*map(type, values)} == {int}:
+        return min(values) >= -LARGEST_NUMBER and max(values) <= LARGEST_NUMBER
+    return all(map(_number, values))
 
 
 RIGHT: dict[str, Callable[[Any, Value], bool]] = {

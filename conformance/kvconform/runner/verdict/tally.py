@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import sqrt
 from typing import Any
 
@@ -143,7 +144,7 @@ class Tally:
             checks.append(check)
 
     def _asked(self, clause: str, kind: str) -> None:
-        if clause in index() and index()[clause].general:
+        if len(places(clause, kind)) > 1:
             kinds = self.kinds.setdefault(clause, [])
             kinds += [kind] if kind not in kinds else []
 
@@ -202,6 +203,7 @@ class Tally:
         return document
 
 
+@cache
 def places(clause: str, kind: str) -> tuple[str, ...]:
     """Where traces of a kind count: for the clause, and of a general one also on this kind."""
     return (clause, f"{clause} {kind}") if clause in index() and index()[clause].general else (clause,)
