@@ -7,7 +7,7 @@ is not there is an error, and so is what is there and is not listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -23,14 +23,15 @@ from kvspec.geometry import Config
 from kvspec.tables import table
 
 
-def modules(room: str) -> dict[str, ModuleType]:
-    """Give the modules of a room by chapter, in the order of the chapters.
+def modules(room: str, chapters: Collection[str] = CHAPTERS) -> dict[str, ModuleType]:
+    """Give the modules of a room, or of some chapters in it, by chapter, in the order of the chapters.
 
     Raises NotWhole for a module that a chapter's record lists and that is not there, and for one that is there and
     is not listed.
     """
     # Not cached: systematic mutants execute the modules of the reference again, and must get their own.
-    return {chapter: import_module(f"{room}.{chapter}") for chapter in CHAPTERS if _has_module(room, chapter)}
+    asked = (chapter for chapter in CHAPTERS if chapter in chapters)
+    return {chapter: import_module(f"{room}.{chapter}") for chapter in asked if _has_module(room, chapter)}
 
 
 def _has_module(room: str, chapter: str) -> bool:
@@ -50,9 +51,9 @@ def _listing(room: str, chapter: str) -> str:
     return f"chapters/{chapter}.toml, [rooms] {_room(room)},"
 
 
-def members(room: str) -> dict[str, dict[str, Any]]:
+def members(room: str, chapters: Collection[str] = CHAPTERS) -> dict[str, dict[str, Any]]:
     """Give what the records list of a room, by chapter and name. Raises NotWhole for what a module lacks."""
-    return {chapter: _members(room, chapter, vars(module)) for chapter, module in modules(room).items()}
+    return {chapter: _members(room, chapter, vars(module)) for chapter, module in modules(room, chapters).items()}
 
 
 def _members(room: str, chapter: str, there: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,13 +64,14 @@ def _members(room: str, chapter: str, there: Mapping[str, Any]) -> dict[str, Any
     return {name: there[name] for name in listed}
 
 
-def objects(room: str, name: str) -> dict[str, Any]:
-    """Give the object of this name from each module of a room that has it, by chapter. Raises NotWhole for a
-    module whose record lists the name and that lacks it, and the other way round."""
-    for chapter, module in modules(room).items():
+def objects(room: str, name: str, chapters: Collection[str] = CHAPTERS) -> dict[str, Any]:
+    """Give the object of this name from each module of a room that has it, by chapter; of some chapters, only their
+    modules are read. Raises NotWhole for a module whose record lists the name and that lacks it, and the other way
+    round."""
+    for chapter, module in modules(room, chapters).items():
         if name in vars(module) and name not in RECORDS[chapter].rooms[_room(room)]:
             raise NotWhole(f"{_listing(room, chapter)} does not list {name!r}, which {room}.{chapter} has")
-    return {chapter: found[name] for chapter, found in members(room).items() if name in found}
+    return {chapter: found[name] for chapter, found in members(room, chapters).items() if name in found}
 
 
 _SHARED = table("kvspec.chapters", "arguments")

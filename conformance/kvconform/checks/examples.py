@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
@@ -19,10 +19,10 @@ LOOKED_AT = {"mask", "sees", "output", "rotated"}
 """What is seen of one operation alone: a clause on nothing else says nothing of what comes after it."""
 
 
-def checks() -> Iterator[Check]:
-    """One for each worked example of each chapter."""
-    for chapter in CHAPTERS:
-        for worked in examples_of(chapter):
+def checks(chapters: Collection[str] = CHAPTERS, clauses: Collection[str] = ()) -> Iterator[Check]:
+    """One for each worked example of each chapter; of some clauses those alone are read."""
+    for chapter in chapters:
+        for worked in examples_of(chapter, clauses):
             needs, run = frozenset(used_chapters(worked.trace)), partial(judge, worked=worked)
             yield Check(f"{chapter}/example/{worked.id}", chapter, needs, run, worked.clause)
 

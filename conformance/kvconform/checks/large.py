@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
@@ -10,6 +10,7 @@ from kvconform.generate.fit_to_adapter import fitted, shut_out
 from kvconform.generate.large import Size, sizes, too_large
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.tally import empty_coverage
+from kvspec.contract import CHAPTERS
 from kvspec.operations.table import each_of
 from kvspec.trace import Trace
 
@@ -17,9 +18,9 @@ SHARE = 12
 """A run of few traces takes one boundary in this many."""
 
 
-def checks() -> Iterator[Check]:
+def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
     """One for each size."""
-    for size in sizes():
+    for size in (size for size in sizes() if size.chapter in chapters):
         name = f"{size.chapter}/large/{size.name.replace(' ', '-')}"
         any_of = (frozenset(size.on),) if size.on else ()
         yield Check(name, size.chapter, size.needs, partial(_judge, size=size), any_of=any_of, takes_long=True)

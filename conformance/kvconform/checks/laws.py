@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from itertools import islice
 
@@ -11,9 +11,9 @@ from kvconform.generate.fit_to_adapter import claimed, suits, within
 from kvconform.generate.strategies import sample
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Law, Sides
-from kvconform.laws.registry import LAWS
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
+from kvspec.reading.clauses import index
 
 SHARE = 2
 """Exploration draws this many traces for each pair that a law draws."""
@@ -22,9 +22,13 @@ MORE = 100
 """Pairs that are drawn where none of those wanted could say anything, because the claim shuts them out."""
 
 
-def checks() -> Iterator[Check]:
-    """One for each law and each kind of cache that it is drawn on."""
-    for chapter in CHAPTERS:
+def checks(chapters: Collection[str] = CHAPTERS, clauses: Collection[str] = ()) -> Iterator[Check]:
+    """One for each law and each kind of cache that it is drawn on; none are read for clauses that are no laws."""
+    if clauses and not any(index()[clause].law for clause in clauses):
+        return
+    from kvconform.laws.registry import LAWS  # reads the laws of all chapters
+
+    for chapter in chapters:
         for law in (x for x in LAWS if x.chapter == chapter):
             yield Check(law.check, chapter, frozenset(law.needs), partial(judge, law=law), law.clause)
 

@@ -27,20 +27,34 @@ from kvspec.reading import clauses
 
 
 @cache
-def suite() -> Mapping[str, Check]:
-    """All checks by their ids, in the order in which they are judged.
+def suite(chapters: tuple[str, ...] = CHAPTERS, clauses: tuple[str, ...] = ()) -> Mapping[str, Check]:
+    """All checks by their ids, in the order in which they are judged. Of some chapters, and of some clauses where
+    examples and laws are concerned, only what these need is read.
 
     Worked examples come first: they take seconds, and show most failures on the most readable traces. Then one
     chapter follows another. The spec begins with the basic ones: what breaks there breaks many others too.
     """
-    sources = moved_examples, dialects, geometry, covers, laws, exploration, walks, large
-    first = sorted(examples.checks(), key=_place)
-    rest = sorted(chain.from_iterable(source.checks() for source in sources), key=_place)
+    first, of_laws = examples.checks(chapters, clauses), laws.checks(chapters, clauses)
+    before = (source.checks(chapters) for source in (moved_examples, dialects, geometry, covers))
+    behind = (source.checks(chapters) for source in (exploration, walks, large))
+    rest = sorted(chain(*before, of_laws, *behind), key=_place)
     return {check.id: check for check in (*first, *honesty.checks(), *rest, *system.checks())}
 
 
 def _place(check: Check) -> int:
     return CHAPTERS.index(check.chapter)
+
+
+def by_id(id: str) -> Check:
+    """Give a check; only its chapter is read."""
+    return suite(tuple(chapter for chapter in CHAPTERS if id.startswith(f"{chapter}/")))[id]
+
+
+def asked(settings: Settings) -> Mapping[str, Check]:
+    """Give the checks of the chapters that the settings ask for, and read no others."""
+    chapters = settings.shown_by(settings.selected().values())
+    whole = len(chapters) == len(CHAPTERS) and not settings.clauses
+    return suite() if whole else suite(tuple(c for c in CHAPTERS if c in chapters), settings.clauses)
 
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:
@@ -58,13 +72,13 @@ def shut_out(settings: Settings, adapter: Description) -> dict[str, str]:
 
 
 def _asked(settings: Settings, adapter: Description) -> Iterator[Check]:
-    asked = settings.selected()
-    chapters = {honesty.CHAPTER, *settings.shown_by(asked.values())}
+    clauses_asked = settings.selected()
+    chapters = {honesty.CHAPTER, *settings.shown_by(clauses_asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)
-    if not settings.quick and set(asked) == set(clauses.index()) and layers:
+    if not settings.quick and set(clauses_asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
     whole = not settings.quick and not settings.clauses
-    for check in suite().values():
-        wanted = check.chapter in chapters and (not check.clause or check.clause in asked)
+    for check in asked(settings).values():
+        wanted = check.chapter in chapters and (not check.clause or check.clause in clauses_asked)
         if wanted and (not settings.again or check.id in settings.again) and (whole or not check.takes_long):
             yield check

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from functools import lru_cache
 
 from kvconform.checks.check import Check
-from kvconform.checks.suite import suite
+from kvconform.checks.suite import by_id
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
 from kvconform.runner.verdict.result import CheckResult
@@ -78,11 +78,11 @@ def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterato
     lost = deque[Check]()
     for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in checks)):
         if isinstance(future.exception(), ProcessDied):
-            lost.append(suite()[check])
+            lost.append(by_id(check))
         else:
-            yield _result(suite()[check], future)
+            yield _result(by_id(check), future)
     for (_, check), future in completed(pool, judge_check, ((settings, check.id) for check in lost)):
-        yield _result(suite()[check], future)
+        yield _result(by_id(check), future)
 
 
 def _result(check: Check, future: Future[str]) -> CheckResult:
@@ -108,7 +108,7 @@ def judge_check(settings: Settings, check: str) -> str:
         return CheckResult(
             check, Tally(problems=[f"adapter: {_otherwise(settings.said, under_test.adapter)}"])
         ).dumps()
-    return judge(under_test, suite()[check]).dumps()
+    return judge(under_test, by_id(check)).dumps()
 
 
 def _otherwise(said: str, adapter: Description) -> str:

@@ -15,14 +15,14 @@ from kvspec.operations.table import caches_with
 from kvspec.registry import KINDS, LETTERS, objects
 
 
-def planned() -> dict[str, Callable[..., list[Plan]]]:
+def planned(chapters: Collection[str] = CHAPTERS) -> dict[str, Callable[..., list[Plan]]]:
     """Give the chapters that have plans for covers, and what makes these; the others have no states to cover."""
-    return objects(strategies.__name__, "plans")
+    return objects(strategies.__name__, "plans", chapters)
 
 
-def explorations() -> dict[str, tuple[Exploration, ...]]:
+def explorations(chapters: Collection[str] = CHAPTERS) -> dict[str, tuple[Exploration, ...]]:
     """Give the explorations of each chapter."""
-    listed = objects(strategies.__name__, "EXPLORATIONS")
+    listed = objects(strategies.__name__, "EXPLORATIONS", chapters)
     return {chapter: tuple(map(_over, each)) for chapter, each in listed.items()}
 
 

@@ -106,7 +106,7 @@ def _odd(total: Array, product: Array, c: Number) -> Array:
     return np.where(inexact, bits + towards, bits).view(np.float64)
 
 
-def _error(total: Array, product: Array, c: Array) -> Array:
+def _error(total: Array, product: Array, c: Number) -> Array:
     """What rounding a sum to f64 left out; NaN where the sum is not finite (Knuth)."""
     back = total - product
     return np.asarray((product - (total - back)) + (c - back))

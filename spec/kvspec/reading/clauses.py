@@ -119,10 +119,11 @@ def index() -> dict[str, Clause]:
     return clauses
 
 
-def examples_of(chapter: str) -> Iterator[Example]:
-    """Give the worked examples of a chapter: of its clauses, and those of general clauses on its kind."""
+def examples_of(chapter: str, clauses: Collection[str] = ()) -> Iterator[Example]:
+    """Give the worked examples of a chapter, or of some clauses in it: of its clauses, and those of general clauses
+    on its kind."""
     for clause in index().values():
-        if chapter in clause.chapters:
+        if chapter in clause.chapters and (not clauses or clause.id in clauses):
             yield from (e for e in clause.examples if not clause.general or e.trace.kind == chapter)
 
 

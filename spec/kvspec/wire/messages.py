@@ -419,7 +419,7 @@ def _numbers(value: Any, record: Value) -> bool:
 
 def _all_numbers(values: Collection[Any]) -> bool:
     if values and {*map(type, values)} == {int}:
-        return min(values) >= -LARGEST_NUMBER and max(values) <= LARGEST_NUMBER
+        return bool(min(values) >= -LARGEST_NUMBER and max(values) <= LARGEST_NUMBER)
     return all(map(_number, values))
 
 

@@ -131,7 +131,7 @@ def test_a_check_whose_process_died_is_repeated_once(
         suite()[EXAMPLE].run(under_test)
 
     planted = {EXAMPLE: check(run), "growing/example/GROW-2.1": suite()["growing/example/GROW-2.1"]}
-    monkeypatch.setattr(task, "suite", lambda: planted)  # processes of the pool are forked, and see it
+    monkeypatch.setattr(task, "by_id", planted.__getitem__)  # processes of the pool are forked, and see it
     monkeypatch.setattr(task, "opened", lambda settings: LocalAdapter(Reference()))
     with opened(2) as pool:
         results = {r.check: r for r in task.judge_on(pool, Settings("reference"), list(planted.values()))}
