@@ -13,13 +13,13 @@ from pathlib import Path
 from kvconform.checks.check import Check
 from kvconform.checks.suite import asked, selected, shut_out
 from kvconform.checks.task import judge_here, judge_on
-from kvconform.commands import next_command, watch
+from kvconform.commands import next_command
 from kvconform.commands.unused_options import refuse_of_engines
 from kvconform.generate.amounts import CLAUSE_COVERS, CLAUSE_TRACES, QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
 from kvconform.runner.pool import opened
-from kvconform.runner.record import github, output, report_folder
+from kvconform.runner.record import github, output
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import known
@@ -47,6 +47,8 @@ def main(options: Namespace) -> int:
     refuse_of_engines(options)
     memory.collect_seldom()
     if options.watch:
+        from kvconform.commands import watch  # few runs watch
+
         options.quick = options.quick is not False
         return watch.main(options, _main)
     return _main(options)
@@ -73,8 +75,11 @@ def judged(options: Namespace) -> tuple[Run, Record]:
 
 def writing(record: Record, options: Namespace) -> Callable[[], Path] | None:
     """Give what writes the report; None if none is wanted."""
-    folder = Path(options.report) if options.report else None
-    return partial(report_folder.write, record, folder) if folder else None
+    if not options.report:
+        return None
+    from kvconform.runner.record import report_folder  # it reads all that pages are made of
+
+    return partial(report_folder.write, record, Path(options.report))
 
 
 def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -92,7 +93,10 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def digest() -> dict[str, Any]:
-    """Hash all frozen covers, and count their traces."""
+    """Hash all frozen covers, and count their traces, as each file says how many it has."""
     files = [path(p).read_bytes() for p in chapters()]
-    count = sum(len(c.lines) for p in chapters() for c in load(p))
+    count = sum(int(number[1]) for file in files if (number := _TRACES.search(file)))
     return {"hash": hashlib.sha256(b"".join(files)).hexdigest()[:16], "count": count}
+
+
+_TRACES = re.compile(rb'"traces": (\d+)')

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from importlib import import_module
 from typing import Any
@@ -141,3 +143,28 @@ def test_a_run_on_a_clause_judges_the_traces_that_exercise_it(clause: str) -> No
 def test_of_a_clause_that_is_judged_beside_its_steps_no_trace_is_left_out(clause: str) -> None:
     covers = [each for chapter in index()[clause].chapters for each in frozen_covers.load(chapter)]
     assert covers and all(concerning.cover(each, frozenset([clause])) == each for each in covers)
+
+
+READS = """
+import sys
+import kvconform.commands.run
+from kvconform.checks.suite import asked
+from kvconform.generate import frozen_covers
+from kvconform.runner.settings import Settings
+from kvspec.reading.clauses import index
+list(asked(Settings("reference", clauses=("RING-10",), cover_traces=1)))
+read = [c.id for c in index().values() if "examples" in vars(c)]
+ours = [m for m in sys.modules if m.startswith(("kvconform.laws.", "kvconform.generate.strategies."))]
+print(read, frozen_covers.load.cache_info().currsize, len(ours), len([m for m in sys.modules if m[:2] == "kv"]))
+"""
+"""Prints what a run on a clause reads: clauses whose examples are parsed, chapters of covers, and our modules."""
+
+
+def test_a_run_on_a_clause_reads_what_it_needs_alone() -> None:
+    said = subprocess.run([sys.executable, "-c", READS], capture_output=True, text=True, check=True).stdout.split()
+    assert said[:2] == ["['RING-10']", "1"]
+    assert int(said[2]) <= 13 and int(said[3]) <= MOST_MODULES, said
+
+
+MOST_MODULES = 300
+"""Of our modules; no chapter's laws but what all share, and of strategies those of the clause's chapter."""

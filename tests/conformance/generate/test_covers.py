@@ -126,6 +126,8 @@ def test_an_alphabet_that_does_not_close_is_an_error() -> None:
 
 def test_what_is_planned_is_frozen() -> None:
     assert tuple(planned()) == frozen_covers.chapters()
+    lines = sum(len(cover.lines) for chapter in frozen_covers.chapters() for cover in frozen_covers.load(chapter))
+    assert frozen_covers.digest()["count"] == lines
 
 
 @pytest.mark.parametrize("chapter", frozen_covers.chapters())
