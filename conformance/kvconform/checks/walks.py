@@ -8,10 +8,13 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate import concerning
 from kvconform.generate.strategies.walk_moves import Scale
-from kvconform.generate.walks import SCALES, given
+from kvconform.generate.walks import BESIDE, LATENT, MANY, SCALES, given
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.registry import KINDS
+
+WIDE = (LATENT, MANY, BESIDE)
+"""Scales that lie beyond boundaries of geometry alone."""
 
 
 def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
@@ -23,7 +26,10 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
 
 
 def _judge(under_test: AdapterUnderTest, kind: str, scale: Scale) -> None:
-    """Walk by what the adapter claims, so that what it lacks leaves no gaps."""
+    """Walk by what the adapter claims, so that what it lacks leaves no gaps. Clauses that are asked for alone have
+    their own examples at real geometries, see `geometry`."""
+    if under_test.clauses and scale in WIDE:
+        return
     chapters = frozenset(under_test.adapter.chapters)
     traces = given(kind, chapters, scale, under_test.seed, under_test.few)
     under_test.judge_all(under_test.fitting(concerning.some(traces, under_test.clauses)), "walk", kind)
