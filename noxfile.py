@@ -65,7 +65,7 @@ ENGINE_LIMITS = ("--deadline", "60", "--memory", "8192")
 another loads a model for each width, of 4,098 elements too."""
 TOOLS = {"PYTHONPATH": "tests"}
 
-DATA = tomllib.loads(Path("sessions.toml").read_text(encoding="utf-8"))
+DATA = tomllib.loads(Path("tests/sessions.toml").read_text(encoding="utf-8"))
 """The sessions that are data, and how the example engines are built."""
 
 
@@ -79,7 +79,7 @@ def _tool(session: nox.Session, name: str, *arguments: str, **more: Any) -> None
 
 
 def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], None]) -> None:
-    """Make a session of each row of a table of `sessions.toml`. It installs the extras, then runs the body."""
+    """Make a session of each row of a table of `tests/sessions.toml`. It installs the extras, then runs the body."""
     for name, row in DATA[table].items():
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:
@@ -340,7 +340,7 @@ def _in_the_packages(session: nox.Session) -> set[str]:
 def bench(session: nox.Session) -> None:
     """Speed and memory, as ratios in one run; never a test."""
     _install(session, "opencl")
-    for script in sorted(Path("bench").glob("bench_*.py")):
+    for script in sorted(Path("tests/bench").glob("bench_*.py")):
         session.run("python", str(script))
 
 

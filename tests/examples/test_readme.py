@@ -71,7 +71,7 @@ def test_the_commands_page_has_every_command_and_every_option_of_run() -> None:
     "page", ["README.md", "CONTRIBUTING.md", "docs/guides/sessions.md", "docs/how-it-works.md"]
 )
 def test_every_session_that_is_named_is_one(page: str) -> None:
-    noxfile, data = ((ROOT / name).read_text(encoding="utf-8") for name in ("noxfile.py", "sessions.toml"))
+    noxfile, data = ((ROOT / name).read_text(encoding="utf-8") for name in ("noxfile.py", "tests/sessions.toml"))
     names = {
         *re.findall(r"^def ([a-z]\w*)\(session", noxfile, re.M),
         *re.findall(r"^\[(?:commands|engines|serving|sanitizers)\.([\w-]+)\]", data, re.M),

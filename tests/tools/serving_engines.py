@@ -1,4 +1,4 @@
-"""Judges a whole engine in each form that `sessions.toml` has: `python -m tools.serving_engines engines-vllm`, and
+"""Judges a whole engine in each form that `tests/sessions.toml` has: `python -m tools.serving_engines engines-vllm`, and
 names of forms for some of them.
 
 For each form it writes the probe, starts the server if the engine has one, and judges it. The records stand in
@@ -29,7 +29,7 @@ PATIENCE = 300
 
 def engines() -> dict[str, dict[str, Any]]:
     """Give the engines that are judged whole, by name."""
-    table: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "sessions.toml").read_text(encoding="utf-8"))[
+    table: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests" / "sessions.toml").read_text(encoding="utf-8"))[
         "serving"
     ]
     return table
@@ -85,7 +85,7 @@ def main() -> int:
     """Judge the forms that are named, or all."""
     name, *wanted = sys.argv[1:] or [""]
     if name not in engines():
-        sys.exit(f"no engine {name!r} in sessions.toml; there are {', '.join(engines())}")
+        sys.exit(f"no engine {name!r} in tests/sessions.toml; there are {', '.join(engines())}")
     forms = engines()[name]["forms"]
     if strange := sorted(set(wanted) - set(forms)):
         sys.exit(f"{name} has no form {strange[0]!r}; there are {', '.join(forms)}")

@@ -135,7 +135,7 @@ def test_memory_is_that_of_this_process() -> None:
 
 
 def test_the_night_soaks_every_variant() -> None:
-    sessions = tomllib.loads((Path(__file__).parents[3] / "sessions.toml").read_text(encoding="utf-8"))
+    sessions = tomllib.loads((Path(__file__).parents[2] / "sessions.toml").read_text(encoding="utf-8"))
     (command,) = sessions["commands"]["nightly"]["run"]
     assert {v.__name__ for v in correct_variants.VARIANTS} < set(command.split())
 

@@ -1,6 +1,6 @@
 """Times the report page: renders adapters x clauses, and compares with json.dumps of the same records.
 
-python bench/bench_reports.py [--adapters 10] [--clauses 500] [--failures 10]
+python tests/bench/bench_reports.py [--adapters 10] [--clauses 500] [--failures 10]
 """
 
 from __future__ import annotations

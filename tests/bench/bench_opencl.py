@@ -1,6 +1,6 @@
 """Measures operations per second through a session, for the OpenCL adapter and the reference in the same run.
 
-python bench/bench_opencl.py [seconds for each adapter and line, default 2]
+python tests/bench/bench_opencl.py [seconds for each adapter and line, default 2]
 
 Small caches (2 heads, 8 and 6 dims, windows up to 8), stores and buffers, with everything observed at every step,
 as the harness drives an adapter. Which device is used: see KVCONFORM_OPENCL.

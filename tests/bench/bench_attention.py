@@ -1,6 +1,6 @@
 """Decode attention of the OpenCL kernel for CPU devices, against torch and numpy in paired rounds.
 
-python bench/bench_attention.py [rounds, default 15] [dtypes, default f32,f16]
+python tests/bench/bench_attention.py [rounds, default 15] [dtypes, default f32,f16]
 
 Batch 1, 32 query heads over 8 kv heads of 128 elements, and 8 over 2. In each round all sides attend to the same
 rows one after another, in a changing order, and a ratio compares two times of one round; "at best" are the fastest
