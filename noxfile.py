@@ -79,7 +79,7 @@ def _tool(session: nox.Session, name: str, *arguments: str, **more: Any) -> None
 
 
 def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], None]) -> None:
-    """Make a session of each row of a table of `tests/sessions.toml`. It installs the extras, then runs the body."""
+    """Make a session of each row of a table of `sessions.toml`: it installs the extras, then runs the body."""
     for name, row in DATA[table].items():
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:

@@ -1,4 +1,4 @@
-"""Judges a whole engine in each form that `tests/sessions.toml` has: `python -m tools.serving_engines engines-vllm`, and
+"""Judges a whole engine in each form that `sessions.toml` has: `python -m tools.serving_engines engines-vllm`, and
 names of forms for some of them.
 
 For each form it writes the probe, starts the server if the engine has one, and judges it. The records stand in
@@ -29,9 +29,8 @@ PATIENCE = 300
 
 def engines() -> dict[str, dict[str, Any]]:
     """Give the engines that are judged whole, by name."""
-    table: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "tests" / "sessions.toml").read_text(encoding="utf-8"))[
-        "serving"
-    ]
+    data = tomllib.loads((ROOT / "tests" / "sessions.toml").read_text(encoding="utf-8"))
+    table: dict[str, dict[str, Any]] = data["serving"]
     return table
 
 
