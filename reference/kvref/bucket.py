@@ -7,11 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from kvref import forms
 from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory.compiled_graph import Graph, Handles, asks, fits, over
 from kvspec.contract import Pair, Ran
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import Array, Config
 from kvspec.refusals import bucket as refusals_bucket
 from kvspec.refusals import common as refusals
 
@@ -31,6 +32,7 @@ class Bucket:
         if not refusals.valid(config) or not config.layers or not self.bounds or not ascending:
             raise refusals_bucket.config("BUCKET-1", config)
         cite("BUCKET-1")
+        self.kept = forms.Kept(config)
         self.config, self.layers = config, config.layers
         self.graphs: dict[int, Graph] = {}
         self.rows = self._empty()
@@ -41,8 +43,8 @@ class Bucket:
         self.encoded: Pair | None = None
 
     def _empty(self) -> Pair:
-        shapes = ((self.layers, *self.config.shape(kind, 0)) for kind in "kv")
-        return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
+        """No rows, as they are kept."""
+        return Pair(*(np.empty((self.layers, *a.shape), a.dtype) for a in self.kept.none()))
 
     def prefill(self, keys: Array, values: Array) -> None:
         """Replace the host's rows; existing handles have to be installed again."""
@@ -53,13 +55,13 @@ class Bucket:
         self.stale = self.handles is not None
 
     def _taken(self, new: Pair) -> Pair:
-        """The rows handed in, any number of them. Refuses rows that do not fit."""
+        """The rows handed in, any number of them, as they are kept. Refuses rows that do not fit."""
         if _count(new.keys) == 0:
             cite("BUCKET-26")
             return self._empty()
         if not fits(self.config, new):
             raise refusals_bucket.rows("CACHE-2", self.config, "n", *new)
-        return new
+        return self.kept.encoded(new)
 
     @property
     def _host_rows(self) -> int:
@@ -224,8 +226,9 @@ class Bucket:
             raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, splits)
         if self.encoded is None:
             raise refusals_bucket.no_encoding("BUCKET-25")
-        cite("BUCKET-22", "BUCKET-23")
-        found = over(queries, *self.encoded, splits, causal=False)
+        cite("BUCKET-22", "BUCKET-23", *["ROW-16"] * (self.config.form is not None))
+        rows = self.kept.decoded(self.encoded)
+        found = over(queries, *rows, splits, causal=False)
         return meter.handed(out, found, isinstance(queries, meter.Resident))
 
     def past(self) -> int:
@@ -239,22 +242,27 @@ class Bucket:
     def read(self, layer: int) -> Pair:
         """The past rows of a layer, `[batch, kv_heads, past, dim]`."""
         cite("BUCKET-21")
-        return Pair(*(a[layer] for a in self._newest()))
+        return self._shown(self._newest(), layer)
 
     def host(self, layer: int) -> Pair:
         """The host's rows of a layer."""
-        return Pair(*(a[layer].copy() for a in self.rows))
+        return self._shown(self.rows, layer)
 
     def handle(self, layer: int) -> Pair | None:
         """A layer's handle: the slots of its bound, and the rows behind them."""
         if self.handles is None:
             return None
         whole = self.handles.fetched(list(range(self.handles.bound + self.handles.behind)))
-        return Pair(*(a[layer] for a in whole))
+        return self._shown(whole, layer)
+
+    def _shown(self, rows: Pair, layer: int) -> Pair:
+        """Copies of the rows of a layer as they are read."""
+        return self.kept.decoded(Pair(*(a[layer].copy() for a in rows)))
 
     def held(self) -> int:
         """Bytes of rows on the device: of the handles, and of the encoder's rows."""
         cite("BUCKET-43")
+        self.kept.cite_bytes()
         return (self.handles.nbytes if self.handles else 0) + sum(a.nbytes for a in self.encoded or ())
 
 

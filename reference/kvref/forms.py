@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from kvref.arithmetic import forms
@@ -34,7 +36,7 @@ class Kept:
         if not quiet:
             cite_written(self.forms, rows)
         made = zip(self.forms, rows, strict=True)
-        return Pair(*(forms.encoded(form, a).view(type(a)) for form, a in made))
+        return Pair(*(_like(a, forms.encoded(form, _flat(a))).view(type(a)) for form, a in made))
 
     def decoded(self, kept: Pair) -> Pair:
         """Rows as they are read, of those that are kept."""
@@ -42,7 +44,7 @@ class Kept:
             return kept
         dims, dtype = (self.config.k_dim, self.config.v_dim), DTYPES[self.config.dtype]
         made = zip(self.forms, kept, dims, strict=True)
-        return Pair(*(forms.decoded(form, a, dim, dtype) for form, a, dim in made))
+        return Pair(*(_like(a, forms.decoded(form, _flat(a), dim, dtype)) for form, a, dim in made))
 
     def alone(self, kept: Pair) -> Pair:
         """Rows `[kv_heads, n, dim]` of one sequence as they are read."""
@@ -51,6 +53,16 @@ class Kept:
     def cite_bytes(self) -> None:
         """Cite the clause on the bytes of rows."""
         cite(*["ROW-15"] * (self.forms is not None))
+
+
+def _flat(rows: Array) -> Array:
+    """Rows `[..., H, n, dim]`, with one axis in front of their heads."""
+    return rows.reshape(prod(rows.shape[:-3]), *rows.shape[-3:])
+
+
+def _like(rows: Array, made: Array) -> Array:
+    """What was made of flat rows, with the axes that they had in front."""
+    return made.reshape(*rows.shape[:-1], made.shape[-1])
 
 
 def demanded(why: str) -> Refused:

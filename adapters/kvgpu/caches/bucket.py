@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from kvgpu.caches.attention import Ready, prepare
-from kvgpu.caches.compiled_graph import Encoded, Handles, geometry
+from kvgpu.caches.compiled_graph import Encoded, Handles, encoded, kept, shown, together
 from kvgpu.caches.queries import FLOAT, Asking, writable
+from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable
 from kvgpu.memory.device_arrays import DeviceRows
+from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair, Ran
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import bucket as refusals
@@ -34,6 +36,7 @@ class Bucket:
         climbing = self.bounds == sorted(set(self.bounds)) and self.bounds[0] > 0
         if not climbing or not config.layers or not acceptable(config):
             raise refusals.config("BUCKET-1", config)
+        row_forms.demand(config)
         self.config, self.space, self.layers = config, space, config.layers
         self.rows = self._none()
         self.length = 0
@@ -44,17 +47,23 @@ class Bucket:
         self.encoded: Encoded | None = None
 
     def _none(self) -> Pair:
-        shapes = ((self.layers, *self.config.shape(kind, 0)) for kind in "kv")
-        return Pair(*(np.empty(shape, DTYPES[self.config.dtype]) for shape in shapes))
+        each = (kept(self.config, kind, 0) for kind in "kv")
+        return Pair(*(np.empty((self.layers, *shape), dtype) for shape, dtype in each))
 
     def prefill(self, keys: Array, values: Array) -> None:
         """Keep these rows on the host. The device keeps its rows, but they are not used again."""
         new = self._none()
         if _count(keys):
             self._demand_rows(keys, values, None)
-            new = Pair(np.array(keys), np.array(values))
+            new = self._on_host(keys, values)
         self.rows, self.length = new, new.keys.shape[3]
         self.fresh = self.behind = False
+
+    def _on_host(self, keys: Any, values: Any) -> Pair:
+        """Give rows as the host keeps them."""
+        if self.config.form is None:
+            return Pair(np.array(keys), np.array(values))
+        return encoded(self.space, self.config, keys, values)
 
     def bind(self, refresh: bool) -> None:
         """Install handles where a step would."""
@@ -91,7 +100,7 @@ class Bucket:
         n, handles = _count(keys), self.handles
         if self._due(*to) or n > 1 or handles is None:
             handles = self._made(*to, room=n)
-        new = self.space.staged(geometry(self.config), keys, values)
+        new = Codec(self.space, together(self.config)).staged(keys, values)
         ready = self._ready(queries, splits, self.length + n, True, out)
         self._adopt(handles)
         if self.behind:
@@ -172,7 +181,8 @@ class Bucket:
 
     def _ready(self, queries: Any, splits: int, rows: int, causal: bool, out: Any) -> Ready:
         """Prepare an attend, which then lacks only its rows."""
-        return prepare(self.space, self.config, queries, Asking(causal), splits, rows, out)
+        plain = self.config.changed(form=None)
+        return prepare(self.space, plain, queries, Asking(causal), splits, rows, out)
 
     def ran(self) -> Ran:
         """What ran last."""
@@ -231,17 +241,21 @@ class Bucket:
         """The past rows of a layer, downloaded if the device has the newest."""
         if self.handles is None or not self.fresh:
             return self.host(layer)
-        return self.handles.fetched(*self._parts(self.handles), layer=layer)
+        return self._shown(self.handles.fetched(*self._parts(self.handles), layer=layer))
 
     def host(self, layer: int) -> Pair:
         """Copies of the host's rows of a layer."""
-        return Pair(*(a[layer].copy() for a in self.rows))
+        return self._shown(Pair(*(a[layer] for a in self.rows)))
+
+    def _shown(self, rows: Pair) -> Pair:
+        """Copies of a layer's rows, as they are read."""
+        return shown(self.space, self.config, rows)
 
     def handle(self, layer: int) -> Pair | None:
         """Download a layer's whole handle, padding included."""
         if self.handles is None:
             return None
-        return self.handles.fetched((0, self.handles.bound + self.handles.behind), layer=layer)
+        return self._shown(self.handles.fetched((0, self.handles.bound + self.handles.behind), layer=layer))
 
     def held(self) -> int:
         """Bytes of rows on the device: handles, and rows of an encoder."""

@@ -121,6 +121,7 @@ class BucketModel:
     def _seen(self, new: Serials) -> list[list[list[int]]]:
         """For each layer what each query of new rows sees: all past ones, and the new ones up to its own."""
         cite("BUCKET-29", *(["BUCKET-5"] if self.past() != self.made_for else []))
+        cite(*["ROW-16"] * (self.config.form is not None))
         return [
             [before + own[: i + 1] for i in range(len(own))] for before, own in zip(self.layers, new, strict=True)
         ]
@@ -193,7 +194,7 @@ class BucketModel:
         self._demand(queries, n, splits, out)
         if self.encoded is None:
             raise bucket.no_encoding("BUCKET-25")
-        cite("BUCKET-22", "BUCKET-23")
+        cite("BUCKET-22", "BUCKET-23", *["ROW-16"] * (self.config.form is not None))
         return self._output(queries, [[rows] * n for rows in self.encoded])
 
 

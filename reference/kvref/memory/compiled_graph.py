@@ -11,6 +11,7 @@ import numpy as np
 
 from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
+from kvref.forms import Kept
 from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -23,8 +24,8 @@ class Handles:
     def __init__(self, config: Config, bound: int, room: int) -> None:
         self.bound, self.behind = bound, 0
         self.keys, self.values = (
-            meter.zeros((config.layers or 1, *config.shape(kind, bound + room)), DTYPES[config.dtype])
-            for kind in "kv"
+            meter.zeros((config.layers or 1, *a.shape[:2], bound + room, a.shape[3]), a.dtype)
+            for a in Kept(config).none()
         )
 
     @property
@@ -41,6 +42,10 @@ class Handles:
         """The rows in slots start..stop-1 without a copy, to be written elsewhere."""
         return Pair(*(meter.resident(a[..., start:stop, :]) for a in (self.keys, self.values)))
 
+    def chosen(self, slots: list[int]) -> Pair:
+        """The rows in these slots, in this order, as a graph finds them."""
+        return Pair(self.keys[..., slots, :], self.values[..., slots, :])
+
     def fetched(self, slots: list[int]) -> Pair:
         """Copies of the rows in these slots, in this order, on the host."""
         return Pair(*(meter.fetched(a[..., slots, :]) for a in (self.keys, self.values)))
@@ -51,7 +56,7 @@ class Graph:
 
     def __init__(self, config: Config, bound: int) -> None:
         cite("BUCKET-37")
-        self.bound = bound
+        self.bound, self.kept = bound, Kept(config)
         self.key = bound if config.batch == 1 else config.batch << 32 | bound
 
     def run(self, handles: Handles, queries: Array, new: Pair, past: int, splits: int) -> Array:
@@ -59,11 +64,12 @@ class Graph:
 
         Slots between the past rows and the new ones are hidden: a row of zeros has the score 0 and would count.
         """
-        handles.write(self.bound, new)
+        handles.write(self.bound, self.kept.encoded(new))
+        cite(*["ROW-16"] * (self.kept.forms is not None))
         handles.behind = new.keys.shape[3]
         cite("BUCKET-38", *(["BUCKET-5"] if past < self.bound else []))
         seen = [*range(past), *range(self.bound, self.bound + handles.behind)]
-        return over(queries, handles.keys[..., seen, :], handles.values[..., seen, :], splits, causal=True)
+        return over(queries, *self.kept.decoded(handles.chosen(seen)), splits, causal=True)
 
 
 def over(queries: Array, keys: Array, values: Array, splits: int, causal: bool) -> Array:

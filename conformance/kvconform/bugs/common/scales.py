@@ -9,7 +9,9 @@ import numpy as np
 
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.forms import codes, leave
+from kvref.bucket import Bucket
 from kvref.copy import Buffer
+from kvref.memory.compiled_graph import Handles
 from kvref.memory.page_pool import Pool
 from kvref.ragged import Ragged
 from kvref.store import Store
@@ -144,3 +146,25 @@ class ScaleOfTheFirstRow(Buffer):
         for array, end in zip(made, codes(self.kept), strict=True):
             array[..., end:] = array[:1, ..., end:]
         return made
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class BoundWithoutScales(Bucket):
+    """Handles of another bound get the codes of the past rows, and the scales of the first of them."""
+
+    def _install(self, rows: list[tuple[int, Pair]], bound: int, room: int) -> Handles:
+        made = super()._install(rows, bound, room)
+        leave(self.kept, (made.keys, made.values), [a[..., :1, :] for a in (made.keys, made.values)])
+        return made
+
+
+@planted("wrong-scale", breaks="ROW-6")
+class NewestWithoutItsScale(Bucket):
+    """The newest row is moved to its slot, and its scales stay behind the padding."""
+
+    def _compact(self, handles: Handles) -> None:
+        slot, moves = self.past_ - self.pending, self.pending
+        before = [a[..., slot : slot + 1, :].copy() for a in (handles.keys, handles.values)]
+        super()._compact(handles)
+        if moves and slot != handles.bound:
+            leave(self.kept, [a[..., slot : slot + 1, :] for a in (handles.keys, handles.values)], before)

@@ -21,7 +21,7 @@ class EncodingAsOwnRows(Bucket):
         found = super().cross(queries, splits, out)
         if self.encoded is None or queries.shape[3] == 0:
             return found
-        hidden = over(queries, *self.encoded, splits, causal=True)
+        hidden = over(queries, *self.kept.decoded(self.encoded), splits, causal=True)
         return hidden if out is None else found
 
 

@@ -50,7 +50,7 @@ OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits"
 """What happens to them."""
 
 OVER = (
-    *("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "ragged", "copy"),
+    *("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "ragged", "copy", "bucket"),
     *("draft", "attention", "rope"),
 )
 """The chapters whose traces are judged in a form."""
