@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -323,6 +323,9 @@ def from_update(
             raise TypeError(f"arrays: unknown library {arrays!r}; known: {', '.join(LIBRARIES)}")
         made = import_module(f"kvadapters.arrays.{arrays}")
         functions = {"to_engine": made.to_engine, "from_engine": made.from_engine, **functions}
+    if unknown := functions.keys() - {known.name for known in fields(Functions)}:
+        said_by = "what the adapter describes, such as limits, goes into `said`"
+        raise TypeError(f"unknown function {', '.join(sorted(unknown))}; {said_by}")
     adapter = UpdateAdapter(
         name, kind, Functions(make, update, **functions), also, without, dialect or {}, said or {}, cache
     )

@@ -191,6 +191,11 @@ def test_nothing_is_opened_that_dtypes_or_limits_exclude(said: dict[str, Any], c
         limited.open("ring", Config(window=0))
 
 
+def test_a_word_of_the_description_that_is_given_as_a_function_is_told_its_place() -> None:
+    with pytest.raises(TypeError, match="unknown function limits; what the adapter describes"):
+        from_update("x", kind="growing", make=dict, update=lambda cache, keys, values: (keys, values), limits={})
+
+
 def test_an_unknown_library_of_arrays_is_refused_with_those_that_are_known() -> None:
     right = update_engines.right.engine
     with pytest.raises(TypeError, match="unknown library 'jax'; known: mlx, torch"):

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kvconform.commands.next_command import after_smoke
+from kvconform.generate import proposed_dialects
 from kvconform.generate.proposed_claim import Proposal
 from kvconform.judge import trial
 from kvconform.message import tell
@@ -22,7 +23,7 @@ from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
 from kvspec.operations.abilities import needed
-from kvspec.registry import Needed, abilities
+from kvspec.registry import DIALECTS, Needed, abilities
 from kvspec.tables import table
 from kvspec.trace import Trace
 
@@ -56,7 +57,7 @@ def main(options: Namespace) -> int:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
         fine = [_try(worker, adapter, kind, *plan) for kind, plan in plans().items() if kind in adapter.chapters]
-        print("\n".join(_proposed(adapter, Proposal(worker, adapter))))
+        print("\n".join(_proposed(adapter, worker)))
         sys.stdout.flush()
         tell(f"next: {after_smoke(all(fine), options)}")
         return int(not all(fine))
@@ -64,6 +65,7 @@ def main(options: Namespace) -> int:
 
 def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps: list[Step]) -> bool:
     steps = [step for step in steps if adapter.able(needed(operation(step.do), kind, config))]
+    steps = [_within(step, adapter.largest_append) for step in steps]
     config = adapter.widened(config.changed(dtype=adapter.dtypes[0]))
     trace = Trace(kind, config, tuple(operation(step.do) for step in steps))
     result = trial.on(trace, partial(RemoteSession, worker), adapter)
@@ -78,10 +80,25 @@ def _try(worker: Worker, adapter: Description, kind: str, config: Config, steps:
     return not result.failed
 
 
-def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
-    """Say for each ability what went against the spec, and print the claim as JSON."""
+def _within(step: Step, most: int | None) -> Step:
+    """The step with an append of no more rows than the adapter takes at once."""
+    word, _, count = step.do.partition(" ")
+    too_many = most is not None and word == "append" and int(count) > most
+    return step._replace(do=f"append {most}", shows=f"{most} more come behind it") if too_many else step
+
+
+def _proposed(adapter: Description, worker: Worker) -> Iterator[str]:
+    """Say which dialects explain differences, and for each ability what went against the spec; print the claim."""
+
+    def fails(trace: Trace, described: Description) -> bool:
+        return trial.on(trace, partial(RemoteSession, worker), described, "visible").failed
+
+    explained = proposed_dialects.proposed(adapter, fails)
+    found = list(_explained(adapter, explained))
+    yield from ["\nDialects by which it goes right:", *found] if found else []
     yield "\nEach ability tried once on a small cache:"
-    tried = list(_told(adapter, proposal))
+    proposal = Proposal(worker, explained)
+    tried = list(_told(explained, proposal))
     yield from tried or ["  all went as the spec says"]
     claimed = proposal.description()
     if not claimed.chapters:
@@ -89,6 +106,26 @@ def _proposed(adapter: Description, proposal: Proposal) -> Iterator[str]:
         return
     yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have.\n"
     yield claim_json(claimed)
+    if words := _functions(adapter, claimed):
+        yield f"\nAn adapter by from_update declares the same with:\n\n{words}"
+
+
+def _explained(before: Description, now: Description) -> Iterator[str]:
+    """Each dialect that was added, with what it says."""
+    for chapter, claim in now.chapters.items():
+        for name in (n for n in claim.dialects if n not in before.chapters[chapter].dialects):
+            yield f"  {chapter}.{name}: {claim.dialects[name]}\n      {DIALECTS[name].says}"
+
+
+def _functions(adapter: Description, claimed: Description) -> str:
+    """What `from_update` takes to claim this, beside what the adapter declares; empty if it claims it already."""
+    lost, dialects = set[str](), dict[str, int | str]()
+    for chapter, claim in ((c, claim) for c, claim in claimed.chapters.items() if c in adapter.chapters):
+        own = adapter.chapters[chapter]
+        lost |= claim.without - own.without
+        dialects |= {f"{chapter}.{n}": v for n, v in claim.dialects.items() if n not in own.dialects}
+    words = [f"    without={tuple(sorted(lost))!r},"] if lost else []
+    return "\n".join([*words, *([f"    dialect={dialects!r},"] if dialects else [])])
 
 
 def _told(adapter: Description, proposal: Proposal) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """A claim to propose: each ability of the kinds that an adapter opens is tried once, and what was done is claimed.
 
 A wrong result is proposed only if it is claimed already: a fault stays in the claim, and what the engine never
-promised stays out. Dialects, limits, and claims on chapters without abilities are taken as the adapter declares
-them.
+promised stays out. Dialects, limits, and claims on chapters without abilities are taken as they are given.
 """
 
 from __future__ import annotations

@@ -290,6 +290,21 @@ def test_smoke_asks_for_nothing_that_is_not_claimed() -> None:
     assert "append 0" not in steps and "rewind" not in steps and "ring.rewind: not there" in tried
 
 
+def test_smoke_proposes_the_dialect_by_which_an_engine_goes_right_and_none_for_a_fault() -> None:
+    """Each behaves otherwise than its claim says: one by a dialect, one by a bug."""
+    done = kvconform("smoke", "support.engines.undeclared:below")
+    assert done.returncode == 0 and "\n  ring.rewind: below\n" in done.stdout, done.stdout + done.stderr
+    assert "    dialect={'ring.rewind': 'below'},\n" in done.stdout and '"rewind": "below"' in done.stdout
+    done = kvconform("smoke", "support.engines.undeclared:stale_rows")
+    assert done.returncode == 1 and "Dialects by which" not in done.stdout, done.stdout + done.stderr
+
+
+def test_smoke_appends_no_more_rows_than_an_engine_takes_at_once() -> None:
+    done = kvconform("smoke", "support.engines.undeclared:one_by_one")
+    assert done.returncode == 0 and "append 2" not in done.stdout.partition("Each ability")[0], done.stdout
+    assert done.stdout.count("ok    ring: append 1") == 3 and '"limits": {"append": 1' in done.stdout
+
+
 def test_smoke_says_how_a_worker_ended() -> None:
     done = kvconform("smoke", "support.fakes.lies:DiesBySignal")
     assert done.returncode == 1 and "killed by SIGSEGV" in done.stdout
