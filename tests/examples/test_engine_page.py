@@ -18,8 +18,8 @@ def test_the_page_is_followed_to_its_end(tmp_path: Path) -> None:
     assert all("Conforms (" in out for out in ran[1:3])
     assert '"without": ["ask", "free", "rewind", "view"]}' in ran[3]
     assert 'model = "WIN-04/OwnRowNotCounted"' in ran[4], "the entry is proposed as the page has it"
-    assert "kvconform replay 'ring kv_heads=1 window=1: append 2' --draw" in ran[4]
-    assert "query 1 sees a b; expected b" in ran[6]
+    assert "kvconform replay 'ring kv_heads=1 window=1: append 1; append 1' --draw" in ran[4]
+    assert "query 0 sees a b; expected b" in ran[6]
     assert all("Conforms, except for known deviations" in out for out in ran[7:9])
 
 
