@@ -33,7 +33,9 @@ FOLDERS = ("spec", "reference", "adapters", "conformance", "reports")
 SECONDS = 900
 """What a run may take."""
 LIMITS = ("--deadline", "60", "--memory", "8192")
-LACKS = re.compile(r"found error \((?P<says>(?:ImportError|AttributeError): .+) \((?P<file>\w+\.py):\d+\)\)")
+LACKS = re.compile(
+    r"found error \((?:[a-z ]+: )?(?P<says>(?:ImportError|AttributeError): .+) \((?P<file>\w+\.py):\d+\)\)"
+)
 """An adapter asks for a name that the engine does not have: the error is raised in the adapter's own file."""
 
 

@@ -104,10 +104,10 @@ def _proposed(adapter: Description, worker: Worker) -> Iterator[str]:
     if not claimed.chapters:
         yield "\nThere is nothing to claim yet: no cache takes rows."
         return
+    if words := _functions(adapter, claimed):
+        yield f"\nAn adapter by from_update claims less, or declares a dialect, with:\n\n{words}"
     yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have.\n"
     yield claim_json(claimed)
-    if words := _functions(adapter, claimed):
-        yield f"\nAn adapter by from_update declares the same with:\n\n{words}"
 
 
 def _explained(before: Description, now: Description) -> Iterator[str]:
