@@ -89,7 +89,7 @@ def copied(random: Random, name: str) -> Arguments:
     read, written, _ = kernels.COPIES[name]
     heads, k, v, slots = (below(random, most) for most in (3, 20, 5, 30))
     rows, turn = below(random, slots), int(random.integers(0, slots))
-    bytes_of = {"u16": 2, "u32": 4, "u64": 8, "u128": 16}
+    bytes_of = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "u128": 16}
     sizes = [3 * n + rows * heads * width * n for n in [bytes_of[read]] for width in (k, v)]
     sizes += [3 * n + slots * heads * width * n for n in [bytes_of[written]] for width in (k, v)]
     return pools(random, *sizes), [2, heads, rows, k, v, 3, 3, 3, 3, slots, turn]
