@@ -49,6 +49,12 @@ LARGE = (
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
 
+ON_PAGES = (
+    *("append 1", "append 15", "append 2 fill=fine", "append 1 sequence=1", "append 3 fill=bits sequence=1"),
+    *("fork 0 16", "fork 0 15", "fork 0 1", "truncate 0 16", "truncate 0 3", "truncate 1 1", "drop 1"),
+)
+"""What happens to pools of their pages, of 16 rows; what a sequence cannot do is refused."""
+
 OVER = (
     *("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "ragged", "copy", "bucket"),
     *("draft", "attention", "rope"),
@@ -140,6 +146,16 @@ def real(draw: st.DrawFn) -> Trace:
     return _trace("ring" if window else "growing", config, texts)
 
 
+@st.composite
+def real_pages(draw: st.DrawFn) -> Trace:
+    """Draw a few operations on a pool of pages of the heads and widths of a released model."""
+    heads, k_dim, v_dim = draw(st.sampled_from(WIDE))
+    dtype, form = draw(st.sampled_from(("f16", "bf16"))), draw(st.sampled_from(LARGE))
+    shape = Config(kv_heads=heads, k_dim=k_dim, v_dim=v_dim, dtype=dtype, page_size=16, pages=4)
+    texts = [draw(st.sampled_from(ON_PAGES)) for _ in range(draw(st.integers(2, 6)))]
+    return _trace("page", fitting(shape, form), ["admit", "append 16", *texts])
+
+
 def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
     return Trace(kind, config, tuple(op for text in texts for op in notation.operations(text)))
 
@@ -147,4 +163,5 @@ def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
 EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     Exploration("real", ("growing", "ring"), real),
+    Exploration("real pages", ("page",), real_pages),
 )
