@@ -72,12 +72,18 @@ def moves(session: Session) -> list[str]:
     """Give the cache's moves; appends of rows that are rounded, and snapshots that bring them back."""
     cache = session.caches["A"]
     if cache.kind == "page":
-        rounded = [f"append 1 sequence={number} fill=fine" for number in cache.in_use]
-        return [*page.leading(2, cache), *rounded]
+        return _on_pages(cache)
     base = growing.moves(session, BOUND, 3) if cache.kind == "growing" else ring.moves(session)
     room = cache.kind != "growing" or cache.offset < BOUND
     rounded = ["append 1 fill=fine", "append 1 fill=bits"] if room else []
     return [*base, *rounded, f"snapshot s; rewind -1; free; restore s {cache.offset}"]
+
+
+def _on_pages(pages: Any) -> list[str]:
+    """Give moves of a sequence and of one that is forked from it: in PAGE's own covers others come and go."""
+    known = ("append", "truncate", "fork") if pages.in_use else ("admit",)
+    rounded = [f"append 1 sequence={number} fill=fine" for number in pages.in_use]
+    return [*(move for move in page.leading(2, pages) if move.startswith(known)), *rounded]
 
 
 def continuations(session: Session) -> list[str]:
