@@ -16,7 +16,7 @@ from reports.drawing.test_drawings import ring_steps
 from reports.test_versions import KNOWN, bug, record
 from support.samples import record_samples
 from support.samples.record_samples import clause, failure
-from tools import versions_judged
+from tools import versions, versions_judged
 
 FILED = Found(says="a known one", sort="unchecked", script="mlx_broadcast", clauses=["CACHE-2"])
 NEW = Found(says="wrong row. append 1: sees a", sort="not filed", script="", clauses=["RING-1", "RING-3"])
@@ -105,6 +105,11 @@ def test_what_is_known_has_its_script_and_what_is_not_has_its_trace(tmp_path: Pa
         assert (found.script, found.says, found.clauses) == (*expected, ["RING-1"])
 
 
+def test_what_a_known_bug_leads_to_is_no_other_bug(tmp_path: Path) -> None:
+    seen = failed("expected any, found crash (behind what is known: it reads out of bounds)")
+    assert versions_judged.release("mlx-rotating", "1.0", seen, versions_judged.known_of_all(tmp_path)).bugs == []
+
+
 def test_each_release_is_compared_with_the_one_before_that_was_judged(tmp_path: Path) -> None:
     known = versions_judged.known_of_all(tmp_path)
     good = record_samples.record("mlx-rotating", [clause("RING-1")])
@@ -112,6 +117,22 @@ def test_each_release_is_compared_with_the_one_before_that_was_judged(tmp_path: 
     first, lost, mended, broke = versions_judged.cache("mlx-rotating", records, known).seen
     assert (lost.answer, lost.told) == ("not judged", "more than 900 s")
     assert [(s.broke, s.mended) for s in (first, mended, broke)] == [([], []), ([], ["RING-1"]), (["RING-1"], [])]
+
+
+def test_a_clause_of_a_known_bug_that_both_releases_have_is_no_change(tmp_path: Path) -> None:
+    """A quick run blames one clause of a bug or another."""
+    known = versions_judged.known_of_all(tmp_path)
+    reason = {"CACHE-7": "trimming a negative number lengthens the cache"}
+    shown = [
+        failure("FAIL", id_, ring_steps(), "m", known={id_: reason["CACHE-7"]}) for id_ in ("RING-1", "RING-5")
+    ]
+    clauses = [[clause("RING-1", "XFAIL"), clause("RING-5")], [clause("RING-1"), clause("RING-5", "XFAIL")]]
+    records = {
+        f"1.{n}": record_samples.record("mlx-rotating", told, [one])
+        for n, (told, one) in enumerate(zip(clauses, shown, strict=True))
+    }
+    (_, now) = versions_judged.cache("mlx-rotating", records, known).seen
+    assert now.bugs and (now.broke, now.mended) == ([], [])
 
 
 @pytest.mark.parametrize(("status", "answer"), [(4, "cannot open"), (2, "not judged")])
@@ -133,3 +154,15 @@ def test_a_record_of_todays_chapters_is_taken_again_and_an_older_one_is_not(tmp_
             place, json_file.dumps(record_samples.changed(failed("m"), spec={"version": "2", "hash": digest}))
         )
         assert isinstance(versions_judged.run("mlx-rotating", tmp_path / "bin" / "false", KNOWN), expected)
+
+
+@pytest.mark.parametrize("name", versions.engines())
+def test_the_published_record_has_each_cache_of_the_engine(name: str) -> None:
+    found = json_file.load(versions.PUBLISHED / f"{name}.json", Versions)
+    prefix = f"{versions.engines()[name].scripts}-"
+    assert [c.name for c in found.caches] == [n for n in versions_judged.ENGINES if n.startswith(prefix)]
+    judged = [one for cache in found.caches for one in cache.seen if one.answer == "judged"]
+    scripts = {bug.script for bug in found.bugs}
+    assert judged and {b.script for one in judged for b in one.bugs if b.sort == "wrong result"} <= scripts
+    left_out = {cache.name for cache in found.caches for one in cache.seen if one.told == versions_judged.LEFT_OUT}
+    assert left_out == {*versions.engines()[name].slow}

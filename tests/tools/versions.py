@@ -56,6 +56,7 @@ class Engine(Struct, frozen=True, forbid_unknown_fields=True):
     beside: list[str]
     named: list[str]
     judged: list[str]
+    slow: list[str]
     releases: dict[str, date]
 
 
@@ -147,7 +148,8 @@ def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
         for v, python in pythons.items()
     ]
     day = datetime.now(UTC).date().isoformat()
-    caches = versions_judged.judged(f"{engine.scripts}-", {v: pythons[v] for v in engine.judged}, folder)
+    some = {version: pythons[version] for version in engine.judged}
+    caches = versions_judged.judged(f"{engine.scripts}-", some, folder, engine.slow)
     return Versions(engine=engine_name, spec=SPEC_VERSION, made=day, releases=releases, bugs=bugs, caches=caches)
 
 
