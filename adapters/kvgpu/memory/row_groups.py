@@ -53,9 +53,10 @@ class Layers:
 
     def codec(self, groups: int) -> Codec:
         """Give what makes rows of so many groups into bytes of their form and back."""
-        if groups not in self._codecs:
-            self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
-        return self._codecs[groups]
+        known = self._codecs.get(groups)
+        if known is None or known.space is not self.space:
+            known = self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
+        return known
 
     def shown(self, first: int, groups: int, n: int) -> Place:
         """Give the first n rows of some groups, one at least, as they are read: those in a form are decoded to
