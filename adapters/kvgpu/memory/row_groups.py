@@ -53,10 +53,11 @@ class Layers:
 
     def codec(self, groups: int) -> Codec:
         """Give what makes rows of so many groups into bytes of their form and back."""
-        known = self._codecs.get(groups)
-        if known is None or known.space is not self.space:
-            known = self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
-        return known
+        if self.config.form is None:
+            return Codec(self.space, self.config.changed(batch=groups))
+        if groups not in self._codecs:  # it has uploaded tables
+            self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
+        return self._codecs[groups]
 
     def shown(self, first: int, groups: int, n: int) -> Place:
         """Give the first n rows of some groups, one at least, as they are read: those in a form are decoded to
