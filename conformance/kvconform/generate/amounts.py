@@ -8,7 +8,7 @@ TRACES, SEED = 24, 0
 QUICK_TRACES, QUICK_COVERS = 2, 20
 """Traces that each exploration draws in a quick run, and cover traces of each chapter that it judges."""
 
-CLAUSE_TRACES, CLAUSE_COVERS = 8, 40
+CLAUSE_TRACES, CLAUSE_COVERS = 12, 40
 """The same in a run on single clauses; of cover traces those that concern them."""
 
 FEW = 10

@@ -87,8 +87,8 @@ class AdapterUnderTest:
 
     @property
     def few(self) -> bool:
-        """Whether this is a run of few traces."""
-        return self.traces < FEW
+        """Whether this is a run of few traces, as one on single clauses is."""
+        return self.traces < FEW or bool(self.clauses)
 
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:

@@ -152,7 +152,7 @@ def test_words_that_say_no_trace_end_with_2(words: str) -> None:
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "Traceback" not in done.stderr
 
 
-USUAL_TRACES = {(): 24, ("--clause", "GROW-1"): 8, ("--quick",): 2, ("--clause", "GROW-1", "--traces", "60"): 60}
+USUAL_TRACES = {(): 24, ("--clause", "GROW-1"): 12, ("--quick",): 2, ("--clause", "GROW-1", "--traces", "60"): 60}
 
 
 @pytest.mark.parametrize(("given", "traces"), USUAL_TRACES.items())
