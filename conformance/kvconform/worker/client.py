@@ -190,6 +190,12 @@ class Worker:
             self._child = None
             self._open.clear()
 
+    def abandon(self) -> None:
+        """Kill the process if it still owes answers: a trace that an error of the harness ended left them, and they
+        would be taken for answers to the next."""
+        if self._open:
+            self.close()
+
     def __enter__(self) -> Self:
         return self
 

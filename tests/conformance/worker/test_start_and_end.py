@@ -49,6 +49,15 @@ def test_a_question_that_cannot_be_sent_leaves_the_worker_as_it_was(pids: list[i
         assert w.ask(NOTHING)[0]["result"] == "ok" and w.starts == 1
 
 
+def test_answers_that_nobody_waited_for_are_not_those_of_the_next_trace(pids: list[int]) -> None:
+    with worker(fakes.adapter("Honest")) as w:
+        left = RemoteSession(w)
+        left.begin("growing", CONFIG)
+        left.later({"op": "rewind", "cache": "A", "to": -1})  # an error of the harness ends the trace here
+        step = RemoteSession(w).begin("growing", CONFIG)
+        assert step.result == "ok" and step.values["offset"] == 0 and w.starts == 2
+
+
 def test_a_command_that_is_not_there_is_bad_input() -> None:
     with worker(["./no-such-engine"]) as w, pytest.raises(BadInput, match=r"cannot start \./no-such-engine"):
         w.ask(NOTHING)
