@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from kvref import forms, mem
 from kvref.attention_store import Attending
@@ -39,10 +42,13 @@ class Store(Attending):
         self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
         self.kept = forms.Kept(config)
         self.keys, self.values = (
-            [meter.zeros((a.shape[1], config.max_len, a.shape[3]), a.dtype) for _ in range(config.layers)]
-            for a in self.kept.none()
+            self._zeros(config.layers, (a.shape[1], config.max_len, a.shape[3]), a.dtype) for a in self.kept.none()
         )
         self.lengths_ = [0] * config.layers
+
+    def _zeros(self, layers: int, shape: tuple[int, int, int], dtype: np.dtype[Any]) -> list[Array]:
+        """Zeros `[kv_heads, max_len, dim]` for each layer."""
+        return [meter.zeros(shape, dtype) for _ in range(layers)]
 
     def init(self, config: Config) -> None:
         """Change nothing if the geometry is the same; else make a new store."""

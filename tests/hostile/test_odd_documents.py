@@ -169,4 +169,4 @@ def test_a_key_twice_in_a(sort: str, tmp_path: Path) -> None:
 
 @pytest.mark.must("bytes")
 def test_a_message_of_ours_has_each_key_once() -> None:
-    assert encode({"result": "ok"}) == b'{"result": "ok"}\n'
+    assert encode({"result": "ok"}) == b'{"result":"ok"}\n'

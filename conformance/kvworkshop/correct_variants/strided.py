@@ -14,8 +14,8 @@ from kvref.memory import meter
 from kvref.memory.rows import Rows
 from kvref.ring import Ring
 from kvref.sink import Sink
-from kvspec.geometry import DTYPES, Array, Config
-from kvworkshop.correct_variants.head_major import ArrangedStore
+from kvref.store import Store
+from kvspec.geometry import Array, Config
 from kvworkshop.correct_variants.variant import Variant
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
@@ -81,12 +81,11 @@ class Arranged:
         self._rows = rows if isinstance(rows, Strided) else Strided(self.config, type(self).arrange)
 
 
-class StridedStore(Arranged, ArrangedStore):
+class StridedStore(Arranged, Store):
     """A store each of whose arrays is arranged otherwise."""
 
-    def arrays(self, config: Config, kind: str, layers: int, rows: int) -> list[Array]:
+    def _zeros(self, layers: int, shape: tuple[int, int, int], dtype: np.dtype[Any]) -> list[Array]:
         """Each in memory of its own."""
-        shape, dtype = config.shape(kind, rows)[1:], DTYPES[config.dtype]
         return [type(self).arrange(meter.zeros, shape, dtype) for _ in range(layers)]
 
 

@@ -40,7 +40,9 @@ class CacheModel:
     rewound: ClassVar[tuple[str, ...]]
     unmoved: ClassVar[tuple[str, ...]]
     drafted: ClassVar[str] = ""
-    """The clauses on an append, on the view, on a rewind of some rows or of none, and on drafts."""
+    masked_several: ClassVar[tuple[str, ...]] = ()
+    """The clauses on an append, on the view, on a rewind of some rows or of none, on drafts, and on what a mask for
+    several queries hides."""
     saves_whole: ClassVar[bool] = False
     """Whether a snapshot has all there is, and cannot be cut at a position."""
 
@@ -200,6 +202,8 @@ class CacheModel:
             yield "MASK-3"
         if self.queries == 0:
             yield "MASK-16"
+        if (self.queries or 0) > 1:
+            yield from self.masked_several
         if len(logical) > 1:
             yield "MASK-7"
         for part in logical:

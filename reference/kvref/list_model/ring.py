@@ -11,7 +11,6 @@ from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View, Window
 from kvspec.contract.attention import Attention
 from kvspec.errors import Refused
-from kvspec.masks import Logical
 from kvspec.refusals import common
 
 
@@ -22,6 +21,7 @@ class RingModel(CacheModel):
     viewed = "RING-5"
     rewound, unmoved = ("RING-7", "CACHE-8"), ("RING-6",)
     drafted = "DRAFT-3"
+    masked_several = ("MASK-8",)
     saves_whole = True
 
     def _view(self) -> View:
@@ -44,8 +44,8 @@ class RingModel(CacheModel):
 
     def take(self, serials: list[int]) -> None:
         """Take tokens in."""
-        cite(*(["RING-3"] if len(serials) > 1 else []))
         super().take(serials)
+        cite(*(["RING-3"] if len(serials) > 1 else []))
 
     def _kept(self, held: list[int]) -> list[int]:
         """The old rows that an append leaves."""
@@ -66,10 +66,6 @@ class RingModel(CacheModel):
         """The clauses on attention that hold for this kind alone."""
         yield from ("ATTN-6",) if self.offset > self.window else ()
         yield from ("ROPE-20",) if how.rope else ()
-
-    def _mask_clauses(self, logical: Logical) -> Iterator[str]:
-        yield from super()._mask_clauses(logical)
-        yield from ("MASK-8",) if (self.queries or 0) > 1 else ()
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
         """Whether a ring that stands at `end`, or was saved there, can go back to `to`."""

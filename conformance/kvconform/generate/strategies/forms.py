@@ -169,5 +169,5 @@ def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
 EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     Exploration("real", ("growing", "ring"), real),
-    Exploration("real pages", ("page",), real_pages),
+    Exploration("real-pages", ("page",), real_pages),
 )
