@@ -358,7 +358,10 @@ def signed(config: Config, end: int) -> int:
 
 
 def settled(array: Array) -> Array:
-    """Make all NaNs alike, because a cast may turn a NaN into any NaN."""
+    """Make all NaNs alike, because a cast may turn a NaN into any NaN. Whole numbers, as a cache gives out that hands
+    out its codes, have none."""
+    if array.dtype.kind in "biu":
+        return array
     with np.errstate(invalid="ignore"):
         return np.where(np.isnan(array), array.dtype.type(np.nan), array)
 

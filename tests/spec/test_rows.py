@@ -213,6 +213,14 @@ def test_rows_that_were_refused_are_not_among_those_that_a_form_may_be_read_as()
     assert (book.read(refused, "k") == [0, ILLEGIBLE]).all()
 
 
+def test_codes_that_a_cache_hands_out_in_place_of_its_rows_spell_nothing() -> None:
+    book, config = SerialBook(), Config(k_dim=8, v_dim=8, form="int8/8")
+    book.rows({"op": "append", "n": 2, "fill": "fine"}, config, 2)
+    codes = np.full((1, config.kv_heads, 2, 12), 7, np.uint8)
+    assert (book.read(codes, "k") == ILLEGIBLE).all()
+    assert not book.alike(codes[0, 0, 0], codes[0, 0, 1] + np.uint8(1))
+
+
 def test_rows_that_are_kept_outlive_a_scribble_on_those_handed_out() -> None:
     book = SerialBook()
     book.kept = {}

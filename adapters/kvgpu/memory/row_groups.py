@@ -134,8 +134,7 @@ class Layers:
     def first_key(self, slot: int) -> Array:
         """Download the key row in a slot of group 0, head 0, `[k_dim]`."""
         place, dtype = self.begin(0), DTYPES[self.config.dtype]
-        ends = place.keys_at + slot * self.geometry.k_bytes, place.values_at + slot * self.geometry.v_bytes
-        place = replace(place, *ends)
+        place = replace(place, place.keys_at + slot * self.geometry.k_bytes, place.values_at)
         if self.config.form is not None:
             place = Codec(self.space, self.config.changed(kv_heads=1)).decoded(place, 1)
         found = self.space.runtime.download(place.keys, place.keys_at, self.config.k_dim * dtype.itemsize)

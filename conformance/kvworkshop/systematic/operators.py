@@ -129,7 +129,7 @@ def _says_nothing(node: ast.AST) -> bool:
 
 
 def _citing(name: str) -> bool:
-    return name == "cite" or name.startswith("_cite")
+    return name.lstrip("_").startswith("cite")
 
 
 def _called(call: ast.Call) -> str:
