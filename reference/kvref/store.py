@@ -27,22 +27,22 @@ class Store(Attending):
     kind = "store"
 
     def __init__(self, config: Config) -> None:
-        self._check(config)
-        self._allocate(config, "STORE-2")
+        self._allocate(config, self._kept(config), "STORE-2")
 
-    def _check(self, config: Config) -> None:
+    def _kept(self, config: Config) -> forms.Kept:
+        """What is kept of rows by this config; refuses a config that no store has."""
         if not refusals.valid(config) or config.batch != 1 or None in (config.layers, config.max_len):
             raise refusals.config("CACHE-3", self.kind, config)
-        forms.Kept(config)
+        return forms.Kept(config)
 
-    def _allocate(self, config: Config, zeroed_by: str) -> None:
+    def _allocate(self, config: Config, kept: forms.Kept, zeroed_by: str) -> None:
         """Make everything zero, because a length may be set beyond the rows that were written."""
         cite(zeroed_by)
         assert config.layers is not None and config.max_len is not None
         self.config, self.max_len, self.zeroed_by = config, config.max_len, zeroed_by
-        self.kept = forms.Kept(config)
+        self.kept = kept
         self.keys, self.values = (
-            self._zeros(config.layers, (a.shape[1], config.max_len, a.shape[3]), a.dtype) for a in self.kept.none()
+            self._zeros(config.layers, (a.shape[1], config.max_len, a.shape[3]), a.dtype) for a in kept.none()
         )
         self.lengths_ = [0] * config.layers
 
@@ -52,12 +52,12 @@ class Store(Attending):
 
     def init(self, config: Config) -> None:
         """Change nothing if the geometry is the same; else make a new store."""
-        self._check(config)
+        kept = self._kept(config)
         if same_geometry(config, self.config):
             cite("STORE-25")
             return
         self._end_batch()
-        self._allocate(config, "STORE-26")
+        self._allocate(config, kept, "STORE-26")
 
     def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
         """Write rows `[layers, kv_heads, n, dim]` behind the length of every layer, or `[1, ...]` of one."""

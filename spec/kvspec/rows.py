@@ -358,8 +358,8 @@ def signed(config: Config, end: int) -> int:
 
 
 def settled(array: Array) -> Array:
-    """Make all NaNs alike, because a cast may turn a NaN into any NaN. Whole numbers, as a cache gives out that hands
-    out its codes, have none."""
+    """Make all NaNs alike, because a cast may turn a NaN into any NaN. Whole numbers, such as the
+    codes that a cache hands out in place of its rows, have none."""
     if array.dtype.kind in "biu":
         return array
     with np.errstate(invalid="ignore"):

@@ -184,15 +184,20 @@ def _links(products: Array, start: Array, factors: Array | None) -> Array:
     """Some links of the chain; step by step if a sum among them is rounded twice, and not exact."""
     totals, before, x = np.empty_like(products), np.empty_like(products), start
     for i, product in enumerate(products):
-        before[i] = x if factors is None else _f32(factors[i] * x)
+        before[i] = _scaled(x, factors, i)
         x = _f32(np.add(product, before[i], out=totals[i]))
     twice = _twice(totals)
     if not twice.any() or not _error(totals[twice], products[twice], before[twice]).any():
         return x
     x = start
     for i, product in enumerate(products):
-        x = _once(product, x if factors is None else _f32(factors[i] * x))
+        x = _once(product, _scaled(x, factors, i))
     return x
+
+
+def _scaled(x: Array, factors: Array | None, link: int) -> Array:
+    """A sum as a link of the chain takes it over."""
+    return x if factors is None else _f32(factors[link] * x)
 
 
 def _difference(x: Array, m: Array) -> Array:
