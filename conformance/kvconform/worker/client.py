@@ -119,6 +119,8 @@ class Worker:
 
     def send(self, head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None) -> None:
         """Send one question. Several may be sent before their answers are received. Raises WorkerFailure."""
+        if self._open and head.get("op") == "begin":
+            self.close()  # an error of the harness ended the last trace: its answers are not those of this one
         self._id += 1
         message = messages.encode({"id": self._id, **head}, tensors)
         try:
@@ -189,12 +191,6 @@ class Worker:
             self._child.kill()
             self._child = None
             self._open.clear()
-
-    def abandon(self) -> None:
-        """Kill the process if it still owes answers: a trace that an error of the harness ended left them, and they
-        would be taken for answers to the next."""
-        if self._open:
-            self.close()
 
     def __enter__(self) -> Self:
         return self

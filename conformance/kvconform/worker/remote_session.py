@@ -28,7 +28,6 @@ class RemoteSession:
 
     def begin(self, kind: str, config: Config) -> Step:
         """Drop everything and open cache A."""
-        self.worker.abandon()
         self._lost = False
         self._kinds = {"A": frozenset([kind])}
         opening = {"kind": kind, "config": config.to_json()}
