@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import masks, rope
+from kvref import forms, masks, rope
 from kvref.arithmetic import scored_attention
 from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
@@ -83,7 +83,7 @@ class Attending(Answering):
             "ATTN-13" if out is None else "ATTN-14",
             *(["ATTN-6"] if window and self.offset > window else []),
         )
-        cite(*["ROW-16"] * (self.config.form is not None))
+        forms.cite_attended(self.config)
         held = self.rows.shown(slots)
         if scored_attention.wanted(how):
             return given(out, self.scored(queries, held, seen, how), queries)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvref import attention, rope
+from kvref import attention, forms, rope
 from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.batch import Batch, Batching
@@ -49,7 +49,7 @@ class Attending(Batching, attention.Answering):
         queries, keys = rope.at_positions(how.rope, end - n, queries, keys)
         self.append(keys, values, layer)
         cite("ATTN-1", "ATTN-16", "ATTN-13" if out is None else "ATTN-14")
-        cite(*["ROW-16"] * (self.config.form is not None))
+        forms.cite_attended(self.config)
         held = self.kept.decoded(Pair(self.keys[layer][None, :, :end], self.values[layer][None, :, :end]))
         if scored_attention.wanted(how):
             return attention.given(out, self.scored(queries, held, seen, how), queries)
@@ -70,7 +70,7 @@ class Attending(Batching, attention.Answering):
         m = len(batch.lengths)
         attention.demand(self.config, queries, (m, None, 1), Attention(splits=splits), 0, out)
         cite("ATTN-17", *(["ATTN-18"] if 0 in batch.lengths else []), "ATTN-13" if out is None else "ATTN-14")
-        cite(*["ROW-16"] * (self.config.form is not None))
+        forms.cite_attended(self.config)
         found = [self._alone(batch, queries[s : s + 1], layer, s, splits) for s in range(m)]
         return attention.given(out, np.concatenate(found), queries)
 

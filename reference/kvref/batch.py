@@ -96,7 +96,7 @@ class Batching:
         batch = self._batch("read")
         live = slice(0, batch.held[sequence][layer])
         kept = Pair(*(a[layer][sequence, :, live].copy() for a in (batch.keys, batch.values)))
-        return self.kept.alone(kept)
+        return self.kept.decoded(kept)
 
     def addresses(self) -> list[int]:
         """Where the batch's buffers lie; empty where there is none."""
@@ -144,10 +144,9 @@ class Batching:
         batch.lengths = [n + 1 for n in batch.lengths]
 
     def _encoded(self, rows: Pair) -> Pair:
-        """The rows of a step as they are kept."""
-        lines = Pair(*(a.reshape(-1, a.shape[2], 1, a.shape[3]) for a in rows))
-        kept = zip(self.kept.encoded(lines), rows, strict=True)
-        return Pair(*(a.reshape(*was.shape[:3], a.shape[3]) for a, was in kept))
+        """The rows `[layers, m, kv_heads, dim]` of a step as they are kept."""
+        kept = self.kept.encoded(Pair(*(a[:, :, :, None] for a in rows)))
+        return Pair(*(a[:, :, :, 0] for a in kept))
 
     def _steppable(self, batch: Batch, rows: Pair) -> None:
         """Refuse a step before anything is written: rows that do not fit, then a full sequence, then a hole."""

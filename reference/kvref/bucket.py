@@ -226,7 +226,8 @@ class Bucket:
             raise refusals_bucket.queries("BUCKET-6", self.config, "n", queries, splits)
         if self.encoded is None:
             raise refusals_bucket.no_encoding("BUCKET-25")
-        cite("BUCKET-22", "BUCKET-23", *["ROW-16"] * (self.config.form is not None))
+        cite("BUCKET-22", "BUCKET-23")
+        forms.cite_attended(self.config)
         rows = self.kept.decoded(self.encoded)
         found = over(queries, *rows, splits, causal=False)
         return meter.handed(out, found, isinstance(queries, meter.Resident))

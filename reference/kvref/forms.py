@@ -17,7 +17,8 @@ from kvspec.refusals import forms as refusals
 
 
 class Kept:
-    """What a cache of this config keeps of its rows. Raises Refused for a form that it cannot have."""
+    """What a cache of this config keeps of its rows `[..., kv_heads, n, dim]`. Raises Refused for a form that it
+    cannot have."""
 
     def __init__(self, config: Config) -> None:
         if config.form is not None and (why := not_a_form(config.form, config.k_dim, config.v_dim)):
@@ -46,10 +47,6 @@ class Kept:
         made = zip(self.forms, kept, dims, strict=True)
         return Pair(*(_like(a, forms.decoded(form, _flat(a), dim, dtype)) for form, a, dim in made))
 
-    def alone(self, kept: Pair) -> Pair:
-        """Rows `[kv_heads, n, dim]` of one sequence as they are read."""
-        return Pair(*(a[0] for a in self.decoded(Pair(*(a[None] for a in kept)))))
-
     def cite_bytes(self) -> None:
         """Cite the clause on the bytes of rows."""
         cite(*["ROW-15"] * (self.forms is not None))
@@ -68,6 +65,11 @@ def _like(rows: Array, made: Array) -> Array:
 def demanded(why: str) -> Refused:
     """The refusal of a form: of its width under the clause on widths, of what it says under that on texts."""
     return refusals.form("ROW-2" if "multiple" in why else "ROW-1", why)
+
+
+def cite_attended(config: Config) -> None:
+    """Cite the clause on attention over rows in a form."""
+    cite(*["ROW-16"] * (config.form is not None))
 
 
 def is_encoded(rows: Pair) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import index
 
-from kvref import attention, mem, rope
+from kvref import attention, forms, mem, rope
 from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.cite import cite
@@ -68,8 +68,8 @@ class Pages:
         self._appendable(new, to)
         cite("PAGE-6", "PAGE-10", "PAGE-11", "PAGE-18", "PAGE-27")
         self._make_room(to, to.length + count(new))
-        kept = self.pool.kept.encoded(new)
-        self.pool.write(to.table, to.length, Pair(kept.keys[0], kept.values[0]))
+        kept = self.pool.kept.encoded(Pair(keys[0], values[0]))
+        self.pool.write(to.table, to.length, kept)
         to.length += count(new)
 
     def _appendable(self, new: Pair, to: Numbered) -> None:
@@ -213,7 +213,7 @@ class Pages:
         queries, keys = rope.at_positions(how.rope, begin, queries, keys)
         self.append(keys, values, of or 0)
         cite("PAGE-37", "ATTN-1", "ATTN-13" if out is None else "ATTN-14")
-        cite(*["ROW-16"] * (self.config.form is not None))
+        forms.cite_attended(self.config)
         held = Pair(*(a[None] for a in self.pool.seen(to.table, end)))
         if scored_attention.wanted(how):
             return attention.given(out, attention.scored(queries, held, Seen(how.through, end, end), how), queries)

@@ -76,14 +76,10 @@ class Ragged:
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
         cite("RAGGED-3", "RAGGED-4", "RAGGED-5", "RAGGED-8", *([] if any(lengths) else ["RAGGED-11"]))
         owned = [self._before(columns, n) for n in lengths]
-        parts = [self._encoded(_part(new, s, at, lengths[s])) for s, at in enumerate(owned)]
-        self._lay([(self._rows(s), part) for s, part in enumerate(parts)])
+        parts = [_part(new, s, at, lengths[s]) for s, at in enumerate(owned)]
+        kept = [self.kept.encoded(part, quiet=not part.keys.size) for part in parts]
+        self._lay([(self._rows(s), part) for s, part in enumerate(kept)])
         self.fed = self._positions(lengths, columns)
-
-    def _encoded(self, rows: Pair) -> Pair:
-        """Rows `[kv_heads, n, dim]` of one sequence as they are kept."""
-        kept = self.kept.encoded(Pair(*(a[None] for a in rows)), quiet=not rows.keys.size)
-        return Pair(kept.keys[0], kept.values[0])
 
     def _positions(self, lengths: Sequence[int], columns: int) -> Array:
         """The position of each row of a block that was fed last, -1 for padding."""
@@ -163,7 +159,7 @@ class Ragged:
 
     def read_sequence(self, sequence: int) -> Pair:
         """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
-        return self.kept.alone(Pair(*(meter.fetched(a) for a in self._rows(sequence))))
+        return self.kept.decoded(Pair(*(meter.fetched(a) for a in self._rows(sequence))))
 
     def positions(self) -> Array | None:
         """The position of each row of the last block; None where no block was fed since."""

@@ -126,7 +126,7 @@ class Store(Attending):
         """Copies of the live rows of a layer, `[kv_heads, length, dim]`."""
         live = slice(0, self.lengths_[layer])
         kept = Pair(*(meter.fetched(a[layer][:, live]) for a in (self.keys, self.values)))
-        return self.kept.alone(kept)
+        return self.kept.decoded(kept)
 
     def set_length(self, layer: int, n: int) -> None:
         """Set the length of a layer; no row moves or changes."""
@@ -176,8 +176,7 @@ class Store(Attending):
     def _rounded(self, saved: Sequence[Pair]) -> list[Pair]:
         """Saved rows as they are kept."""
         cite(*["ROW-18"] * (self.config.form is not None and any(pair.keys.size for pair in saved)))
-        each = (self.kept.encoded(Pair(*(a[None] for a in pair)), quiet=True) for pair in saved)
-        return [Pair(*(a[0] for a in pair)) for pair in each]
+        return [self.kept.encoded(pair, quiet=True) for pair in saved]
 
     def _loadable(self, saved: Sequence[Pair]) -> None:
         """Refuse other layers, heads, widths or dtypes than the store's, before anything is written."""
@@ -196,4 +195,4 @@ class Store(Attending):
             raise refusals.fingerprint("STORE-28", position, self.max_len)
         cite("STORE-27", *([] if position < self.lengths_[0] else ["STORE-16", self.zeroed_by]))
         row = meter.fetched(self.keys[0][:1, position : position + 1])
-        return sums.exact(self.kept.alone(Pair(row, self.values[0][:1, :0])).keys[0, 0])
+        return sums.exact(self.kept.decoded(Pair(row, self.values[0][:1, :0])).keys[0, 0])

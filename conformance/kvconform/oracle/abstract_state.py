@@ -80,7 +80,7 @@ def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Ke
 
 @_key.register
 def _store_key(store: Store, book: SerialBook, numbers: dict[int, int]) -> Key:
-    layers = (store.kept.alone(Pair(*rows)).keys for rows in zip(store.keys, store.values, strict=True))
+    layers = (store.kept.decoded(Pair(*rows)).keys for rows in zip(store.keys, store.values, strict=True))
     slots = tuple(_numbered(keys[None], book, numbers) for keys in layers)
     return store.config, tuple(store.lengths_), slots, _batch_key(store.batch_)
 

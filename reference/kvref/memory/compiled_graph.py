@@ -11,7 +11,7 @@ import numpy as np
 
 from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
-from kvref.forms import Kept
+from kvref.forms import Kept, cite_attended
 from kvref.memory import meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
@@ -65,7 +65,7 @@ class Graph:
         Slots between the past rows and the new ones are hidden: a row of zeros has the score 0 and would count.
         """
         handles.write(self.bound, self.kept.encoded(new))
-        cite(*["ROW-16"] * (self.kept.forms is not None))
+        cite_attended(self.kept.config)
         handles.behind = new.keys.shape[3]
         cite("BUCKET-38", *(["BUCKET-5"] if past < self.bound else []))
         seen = [*range(past), *range(self.bound, self.bound + handles.behind)]

@@ -106,7 +106,7 @@ class Pool:
 
     def seen(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows, `[kv_heads, n, dim]`, as a reader on the device finds them."""
-        return self.kept.alone(self.kept_rows(table, n))
+        return self.kept.decoded(self.kept_rows(table, n))
 
     def kept_rows(self, table: Sequence[int], n: int) -> Pair:
         """The first n rows as they are kept."""
@@ -118,4 +118,4 @@ class Pool:
 
     def page(self, page: int) -> Pair:
         """All slots of a page, `[kv_heads, page_size, dim]`."""
-        return Pair(*(meter.fetched(a) for a in self.kept.alone(Pair(self.keys[page], self.values[page]))))
+        return Pair(*(meter.fetched(a) for a in self.kept.decoded(Pair(self.keys[page], self.values[page]))))

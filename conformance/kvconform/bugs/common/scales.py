@@ -43,7 +43,7 @@ class ScalesOfEntries(Pool):
             return super().seen(table, n)
         rows = self.kept_rows(table, n)
         leave(self.kept, rows, self.kept_rows(range(self.entries(n)), n))
-        return self.kept.alone(rows)
+        return self.kept.decoded(rows)
 
 
 @planted("wrong-scale", breaks="ROW-7 ROW-5")
