@@ -15,6 +15,7 @@ from kvref.list_model.bounded import BoundedModel
 from kvref.list_model.caches import CacheModel, Scores
 from kvref.list_model.masks import ALL
 from kvref.list_model.ragged import RaggedModel
+from kvref.list_model.ring import RingModel
 from kvref.list_model.rows import Rows, fit
 from kvref.list_model.sink import SinkModel
 from kvref.list_model.snapshot import SavedTokens
@@ -143,7 +144,7 @@ class TrimmedRowsComeBack(CacheModel):
         self.joined = list(self.tokens)
 
 
-class WindowOfOne(CacheModel):
+class WindowOfOne(RingModel):
     """transformers: with a window of one a layer never drops a row, and masks are too narrow for several."""
 
     def take(self, serials: list[int]) -> None:

@@ -45,23 +45,21 @@ class CacheModel:
     several queries hides."""
     saves_whole: ClassVar[bool] = False
     """Whether a snapshot has all there is, and cannot be cut at a position."""
+    place: Callable[[int], int] | None = None
+    """The position that windows of a mask count with, where it is not that of the sequence."""
 
     def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
         self.kind, self.config, self.claim, self.known = kind, config, claim, known
         if not common.valid(config):
             raise common.config("CACHE-3", kind, config)
-        self.sees = self._view()
+        self.own_view = self._view()
         self.tokens: list[int] = []
         self.queries: int | None = None
         self.width = 0
-        self.highest = self.before = 0
-        """The highest offset since the last free or restore, and the offset before the last append."""
         self.capacity: int | None = None
         """Rows that the adapter says it has allocated, where it says so."""
         self.unseen = False
         """Whether it may have allocated more or less since then, because something was done in a run."""
-        self.held: list[int] | None = []
-        """Tokens that it still has; None if they are not known."""
         self.in_round = False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         """The config it was opened with, and whether the geometry of its rows is fixed."""
@@ -74,7 +72,7 @@ class CacheModel:
 
     def visible(self) -> View:
         """What queries of the last append see: the view."""
-        return self.sees
+        return self.own_view
 
     def key(self) -> tuple[int, int | None]:
         """The state up to renaming tokens and shifting positions."""
@@ -121,17 +119,11 @@ class CacheModel:
             return
         cite(*self.appended)
         self.width = self._width(len(serials))
-        self.held = None if self.held is None else self._kept(self.held) + serials
         self.tokens += serials
-        self.before, self.highest = self.offset - len(serials), max(self.highest, self.offset)
-
-    def _kept(self, held: list[int]) -> list[int]:
-        """The old rows that an append leaves."""
-        return held
 
     def least(self) -> int:
         """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
-        return len(self.sees.sees(self.offset - 1, self.offset))
+        return len(self.own_view.sees(self.offset - 1, self.offset))
 
     def handed_out(self) -> list[int] | None:
         """The rows of the history, where it is declared which are there."""
@@ -175,13 +167,13 @@ class CacheModel:
 
     def _width(self, n: int) -> int:
         """Rows in the history of an append of n: those that some of its queries see."""
-        return len(self.sees.needs(self.offset)) + n
+        return len(self.own_view.needs(self.offset)) + n
 
     def view(self) -> list[int]:
         """What a reader may look at without writing: what a next query would see beside itself."""
         self._demand_free("view")
         cite(self.viewed)
-        return [self.tokens[p] for p in self.sees.needs(self.offset)]
+        return [self.tokens[p] for p in self.own_view.needs(self.offset)]
 
     def mask(self, logical: Logical) -> list[list[list[Scores]]]:
         """For each sequence, head and query of the last append, what it sees through a mask. Raises Refused."""
@@ -193,9 +185,6 @@ class CacheModel:
         sizes = self.config.batch, max([1, *(a.shape[1] for a in arrays)]), self.queries
         sees = masks.sees(logical, sizes, self.tokens, self.visible(), self.place)
         return [[[scores(seen) for seen in queries] for queries in heads] for heads in sees]
-
-    place: Callable[[int], int] | None = None
-    """The position that windows of a mask count with, where it is not that of the sequence."""
 
     def _mask_clauses(self, logical: Logical) -> Iterator[str]:
         if not logical:
@@ -245,7 +234,6 @@ class CacheModel:
             raise self._out_of_reach(to)
         cite(*(self.unmoved if to == self.offset else self.rewound))
         self.width = self.width if to == self.offset else to
-        self.held = None if self.held is None else self.held[: len(self.held) - (self.offset - to)]
         self.tokens = self.tokens[:to]
         self.queries = None
 
@@ -257,7 +245,6 @@ class CacheModel:
         self._demand_free("free")
         cite("CACHE-6")
         self.tokens, self.queries, self.width = [], None, 0
-        self.held, self.highest, self.before = [], 0, 0
         if self.claim.dialect("shape") == "first append":
             self.config, self.shaped = self.opened, False
 
@@ -271,8 +258,7 @@ class CacheModel:
             return None
         first = self._saved_from(first)
         saved = self.tokens[first:]
-        at = first, self.offset, saved, self.width
-        return SavedTokens(self.kind, self.config, *at, highest=self.highest, whole=self.saves_whole)
+        return SavedTokens(self.kind, self.config, first, self.offset, saved, self.width, whole=self.saves_whole)
 
     def _saved_from(self, start: int) -> int:
         """The first position of a snapshot from `start` on."""
@@ -296,7 +282,7 @@ class CacheModel:
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
         self.width = self._restored_width(snapshot, to)
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
-        self.held, self.highest, self.before, self.shaped = None, snapshot.highest, to, True
+        self.shaped = True
         self.queries = None
 
     def _restored_width(self, snapshot: SavedTokens, to: int) -> int:

@@ -25,7 +25,7 @@ class DraftLayer(CacheModel):
         self.width = len(cache.view())
 
     def _view(self) -> View:
-        return self.cache.sees
+        return self.cache.own_view
 
     @property
     def drafts(self) -> list[int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvref.cite import cite
+from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View, Window
-from kvspec.contract.attention import Attention
+from kvspec.contract import Attention, Claim
 from kvspec.errors import Refused
+from kvspec.geometry import Config
 from kvspec.refusals import common
 
 
@@ -23,6 +25,16 @@ class RingModel(CacheModel):
     drafted = "DRAFT-3"
     masked_several = ("MASK-8",)
     saves_whole = True
+
+    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
+        super().__init__(kind, config, claim, known)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.held: list[int] | None = []
+        """Tokens that it still has; None if they are not known."""
+        self.highest = self.before = 0
+        """The highest offset since the last free or restore, and the offset before the last append."""
 
     def _view(self) -> View:
         if self.config.window is None:
@@ -45,7 +57,11 @@ class RingModel(CacheModel):
     def take(self, serials: list[int]) -> None:
         """Take tokens in."""
         super().take(serials)
+        if not serials:
+            return
         cite(*(["RING-3"] if len(serials) > 1 else []))
+        self.held = None if self.held is None else self._kept(self.held) + serials
+        self.before, self.highest = self.offset - len(serials), max(self.highest, self.offset)
 
     def _kept(self, held: list[int]) -> list[int]:
         """The old rows that an append leaves."""
@@ -84,12 +100,36 @@ class RingModel(CacheModel):
         unmoved = self._clamped(to) == self.offset
         return unmoved and self.claim.dialect("rewind") == "below" and self.offset >= self.window
 
+    def rewind(self, to: int) -> None:
+        """Drop the tokens at and beyond `to`."""
+        before = self.offset
+        super().rewind(to)
+        self.held = None if self.held is None else self.held[: len(self.held) - (before - self.offset)]
+
     def _out_of_reach(self, to: int) -> Refused:
         return common.rewind_window("RING-10", to, self.offset, self.window)
 
     def _saved_from(self, start: int) -> int:
         """All there is: a ring cannot be cut."""
         return 0
+
+    def snapshot(self, start: int) -> SavedTokens | None:
+        """Keep all tokens."""
+        saved = super().snapshot(start)
+        if saved is not None:
+            saved.highest = self.highest
+        return saved
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        """Become what was saved, up to `to`."""
+        super().restore(snapshot, to)
+        if snapshot is not None:
+            self.held, self.highest, self.before = None, snapshot.highest, to
+
+    def free(self) -> None:
+        """Forget everything."""
+        super().free()
+        self._begin()
 
     def _restored_width(self, snapshot: SavedTokens, to: int) -> int:
         return snapshot.width if to == snapshot.stop else to

@@ -66,7 +66,7 @@ class SinkModel(CacheModel):
         if self.queries is None:
             raise Refused("SINK-20", "no history")
         cite("SINK-19" if self.config.shifted else "SINK-18", *(["SINK-20"] if self.queries == 0 else []))
-        return [self.place(p) for p in self.sees.sees(self.offset - 1, self.offset)] if self.queries else []
+        return [self.place(p) for p in self.own_view.sees(self.offset - 1, self.offset)] if self.queries else []
 
     def _reaches(self, to: int, end: int, saved: object = None) -> bool:
         """Whether it can go back to `to`: until it is full; when just full, if the claim says that it can."""
