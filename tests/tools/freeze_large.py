@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 
 from kvconform.generate.amounts import SEED
-from kvconform.generate.frozen_covers import outcome_text, sign
+from kvconform.generate.frozen_covers import outcome_text
 from kvconform.generate.large import sizes
 from kvspec.notation import from_sentence
 from kvspec.trace import Outcome
-from tools.freeze_covers import answers
-
-VERSION = 1
-"""Version of the document."""
+from tools.freeze_walks import answered, document
 
 NOTES = (
     "The large traces of a run, each in a sentence, with a hash of all that the reference answers, and how each "
@@ -27,17 +24,9 @@ def compute(chapter: str) -> str | None:
     outcomes, lines = dict[Outcome, str](), list[str]()
     for sentence in sentences(chapter):
         trace = from_sentence(sentence)
-        frozen = answers(trace, trace.ops)
-        ends = "".join(outcomes.setdefault(outcome, sign(len(outcomes))) for outcome in frozen.outcomes)
-        lines.append("  " + json.dumps([sentence, frozen.digest, ends]))
-    head = {
-        "kvvectors": VERSION,
-        "licence": "CC0-1.0",
-        "chapter": chapter,
-        "notes": NOTES,
-        "outcomes": list(map(outcome_text, outcomes)),
-    }
-    return json.dumps(head, indent=1)[:-2] + ',\n "traces": [\n' + ",\n".join(lines) + "\n]}\n" if lines else None
+        lines.append("  " + json.dumps([sentence, *answered(trace, trace.ops, outcomes)]))
+    head = {"chapter": chapter, "notes": NOTES, "outcomes": list(map(outcome_text, outcomes))}
+    return document(head, "traces", "[\n" + ",\n".join(lines) + "\n]") if lines else None
 
 
 def sentences(chapter: str) -> list[str]:

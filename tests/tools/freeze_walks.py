@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_walks import name
 from kvconform.generate.walks import SCALES, Walks
@@ -30,23 +32,28 @@ def compute(kind: str) -> str:
     for scale, few in product(SCALES, (True, False)):
         made = Walks(kind, frozenset(CHAPTERS), scale, few=few).all()
         walks[name(scale, few)] = [_line(trace, outcomes) for trace in made]
-    head = {
-        "kvvectors": VERSION,
-        "licence": "CC0-1.0",
-        "kind": kind,
-        "notes": NOTES,
-        "chapters": sorted(CHAPTERS),
-        "outcomes": list(map(outcome_text, outcomes)),
-    }
-    return json.dumps(head, indent=1)[:-2] + ',\n "walks": {\n' + ",\n".join(map(_text, walks.items())) + "\n}}\n"
+    said = {"kind": kind, "notes": NOTES, "chapters": sorted(CHAPTERS)}
+    head = {**said, "outcomes": list(map(outcome_text, outcomes))}
+    return document(head, "walks", "{\n" + ",\n".join(map(_text, walks.items())) + "\n}")
+
+
+def document(head: Mapping[str, Any], name: str, body: str) -> str:
+    """Write a document of frozen traces: what it says of itself, then the traces, under a name, as JSON."""
+    whole = {"kvvectors": VERSION, "licence": "CC0-1.0", **head}
+    return json.dumps(whole, indent=1)[:-2] + f',\n "{name}": {body}}}\n'
 
 
 def _line(trace: Trace, outcomes: dict[Outcome, str]) -> list[Any]:
     """Write a walk with what the reference answers; note its outcomes."""
     text = "; ".join(map(notation.words, trace.ops))
-    frozen = answers(trace, notation.operations(text))
-    ends = "".join(outcomes.setdefault(outcome, sign(len(outcomes))) for outcome in frozen.outcomes)
-    return [trace.config.to_json(), text, frozen.digest, ends]
+    return [trace.config.to_json(), text, *answered(trace, notation.operations(text), outcomes)]
+
+
+def answered(trace: Trace, ops: Ops, outcomes: dict[Outcome, str]) -> tuple[str, str]:
+    """Have the reference answer operations; give the hash of its answers, and a sign for each outcome. A new outcome
+    is noted."""
+    frozen = answers(trace, ops)
+    return frozen.digest, "".join(outcomes.setdefault(end, sign(len(outcomes))) for end in frozen.outcomes)
 
 
 def _text(walks: tuple[str, list[Any]]) -> str:

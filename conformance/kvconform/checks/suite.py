@@ -45,13 +45,13 @@ def _place(check: Check) -> int:
     return CHAPTERS.index(check.chapter)
 
 
-def by_id(id: str) -> Check:
-    """Give a check; only its chapter is read."""
-    return suite(tuple(chapter for chapter in CHAPTERS if id.startswith(f"{chapter}/")))[id]
+def by_id(check: str) -> Check:
+    """Give a check by its id; only its chapter is read."""
+    return suite(tuple(chapter for chapter in CHAPTERS if check.startswith(f"{chapter}/")))[check]
 
 
-def asked(settings: Settings) -> Mapping[str, Check]:
-    """Give the checks of the chapters that the settings ask for, and read no others."""
+def read_for(settings: Settings) -> Mapping[str, Check]:
+    """Read the checks of the chapters that the settings ask for, and no others."""
     chapters = settings.shown_by(settings.selected().values())
     whole = len(chapters) == len(CHAPTERS) and not settings.clauses
     return suite() if whole else suite(tuple(c for c in CHAPTERS if c in chapters), settings.clauses)
@@ -59,26 +59,26 @@ def asked(settings: Settings) -> Mapping[str, Check]:
 
 def selected(settings: Settings, adapter: Description) -> list[Check]:
     """The checks that the settings ask for and the adapter's claims allow."""
-    return [check for check in _asked(settings, adapter) if not check.lacks(adapter.chapters)]
+    return [check for check in _wanted(settings, adapter) if not check.lacks(adapter.chapters)]
 
 
 def shut_out(settings: Settings, adapter: Description) -> dict[str, str]:
     """The checks of claimed chapters that the settings ask for and the adapter's claims do not allow, each with the
     chapters that are missing. What shows a clause alone is told at the clause."""
-    lacks = {c: c.lacks(adapter.chapters) for c in _asked(settings, adapter) if c.chapter in adapter.chapters}
+    lacks = {c: c.lacks(adapter.chapters) for c in _wanted(settings, adapter) if c.chapter in adapter.chapters}
     return {
         c.id: f"takes {', '.join(missing)}" for c, missing in lacks.items() if missing and "/example/" not in c.id
     }
 
 
-def _asked(settings: Settings, adapter: Description) -> Iterator[Check]:
-    clauses_asked = settings.selected()
-    chapters = {honesty.CHAPTER, *settings.shown_by(clauses_asked.values())}
+def _wanted(settings: Settings, adapter: Description) -> Iterator[Check]:
+    asked = settings.selected()
+    chapters = {honesty.CHAPTER, *settings.shown_by(asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)
-    if not settings.quick and set(clauses_asked) == set(clauses.index()) and layers:
+    if not settings.quick and set(asked) == set(clauses.index()) and layers:
         chapters.add(system.CHAPTER)
     whole = not settings.quick and not settings.clauses
-    for check in asked(settings).values():
-        wanted = check.chapter in chapters and (not check.clause or check.clause in clauses_asked)
+    for check in read_for(settings).values():
+        wanted = check.chapter in chapters and (not check.clause or check.clause in asked)
         if wanted and (not settings.again or check.id in settings.again) and (whole or not check.takes_long):
             yield check

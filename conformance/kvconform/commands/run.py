@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.checks.check import Check
-from kvconform.checks.suite import asked, selected, shut_out
+from kvconform.checks.suite import read_for, selected, shut_out
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
 from kvconform.commands.unused_options import refuse_of_engines
@@ -64,7 +64,7 @@ def _main(options: Namespace) -> int:
 def judged(options: Namespace) -> tuple[Run, Record]:
     """Judge an adapter, and close what was opened. Raises BadInput, CannotRun."""
     settings = settings_of(options)
-    asked(settings)  # read before the adapter starts, so that an interruption from then on leaves a record
+    read_for(settings)  # read before the adapter starts, so that an interruption from then on leaves a record
     run = started(settings, Path(options.report) if options.report else None, options.quiet)
     try:
         checks = _judged(run, options.processes or min(MOST, os.cpu_count() or 1), options.on)

@@ -148,11 +148,11 @@ def test_of_a_clause_that_is_judged_beside_its_steps_no_trace_is_left_out(clause
 READS = """
 import sys
 import kvconform.commands.run
-from kvconform.checks.suite import asked
+from kvconform.checks.suite import read_for
 from kvconform.generate import frozen_covers
 from kvconform.runner.settings import Settings
 from kvspec.reading.clauses import index
-list(asked(Settings("reference", clauses=("RING-10",), cover_traces=1)))
+list(read_for(Settings("reference", clauses=("RING-10",), cover_traces=1)))
 read = [c.id for c in index().values() if "examples" in vars(c)]
 ours = [m for m in sys.modules if m.startswith(("kvconform.laws.", "kvconform.generate.strategies."))]
 print(read, frozen_covers.load.cache_info().currsize, len(ours), len([m for m in sys.modules if m[:2] == "kv"]))
