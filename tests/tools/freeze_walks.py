@@ -50,8 +50,8 @@ def _line(trace: Trace, outcomes: dict[Outcome, str]) -> list[Any]:
 
 
 def answered(trace: Trace, ops: Ops, outcomes: dict[Outcome, str]) -> tuple[str, str]:
-    """Have the reference answer operations; give the hash of its answers, and a sign for each outcome. A new outcome
-    is noted."""
+    """Have the reference answer operations; give the hash of its answers, and a sign for each outcome. Notes new
+    outcomes."""
     frozen = answers(trace, ops)
     return frozen.digest, "".join(outcomes.setdefault(end, sign(len(outcomes))) for end in frozen.outcomes)
 
