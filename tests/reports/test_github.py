@@ -1,4 +1,4 @@
-"""Annotations of GitHub: one for each way in which clauses broke, and no text of a record ends or forges one."""
+"""Annotations of GitHub: one for each bug, and no text of a record ends or forges one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,33 @@ import pytest
 
 from kvconform import cli
 from kvconform.runner.record import github
+from kvreports.run.bugs import bugs
 from reports.drawing.test_drawings import ring_steps
 from support import fakes
-from support.samples.record_samples import changed, clause, failing, failure, passing, record
+from support.samples.record_samples import NAMED, changed, clause, failing, failure, passing, record
 
 
 def test_a_passing_run_has_none() -> None:
     assert github.lines(passing()) == []
 
 
-def test_each_way_is_an_error_the_first_one_first() -> None:
+def test_each_bug_is_an_error_the_first_one_first() -> None:
     told = github.lines(failing())
-    assert told[0].startswith("::error title=GROW-5 FAIL%3A wrong row::slot 2, head 1 holds row c")
-    assert "%0Agrowing step=4: append 4; rewind 2; append 1%0Akvconform explain GROW-5" in told[0]
+    assert told[0].startswith("::error title=GROW-5 FAIL%3A like TRIM-99/RowsComeBack::slot 2, head 1 holds row c")
+    assert "%0Agrowing step=4: append 4; rewind 2; append 1%0Abreaks GROW-5%0Akvconform explain GROW-5" in told[0]
     assert all(line.startswith("::error title=") and "\n" not in line for line in told)
+    assert len(told) == sum(bug.verdict != "XFAIL" for bug in bugs(failing()))
     assert not any("GROW-4" in line for line in told), "a known deviation is no error"
+
+
+def test_clauses_of_one_bug_stand_beneath_one_error() -> None:
+    shown = [failure("FAIL", names, ring_steps(), names, words=names) for names in ("RING-5", "RING-1 RING-5")]
+    shown = [one | {"diagnosis": NAMED} for one in shown]
+    seen = record("a", [clause("RING-1", "FAIL"), clause("RING-5", "FAIL")], shown)
+    (told,) = github.lines(seen)
+    assert "breaks RING-5, RING-1%0A" in told or "breaks RING-1, RING-5%0A" in told
+    shown[1] = shown[1] | {"diagnosis": []}
+    assert len(github.lines(record("a", [clause("RING-1", "FAIL"), clause("RING-5", "FAIL")], shown))) == 2
 
 
 def test_a_run_that_is_no_answer_has_one() -> None:

@@ -1,4 +1,4 @@
-"""SARIF: one result for each failure, by its clause, with what shows it; in the form that its schema requires."""
+"""SARIF: one result for each bug, by its first clause, with what shows it; in the form that its schema requires."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 
 from kvconform.runner.record import sarif
 from kvreports.drawing.text import draw
-from kvreports.run import findings, replay
+from kvreports.run import replay
+from kvreports.run.bugs import bugs
 from kvspec.records.run import BROKEN, Record
 from reports.drawing.test_drawings import ring_steps
 from reports.run.test_html import hostile
-from support.samples.record_samples import changed, clause, failing, failure, partial, passing, record
+from support.samples.record_samples import NAMED, changed, clause, failing, failure, partial, passing, record
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
 URI = {"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string", "pattern": r"^[\w./-]+$"}}}
@@ -96,13 +97,12 @@ def test_it_has_what_the_form_requires(seen: Record) -> None:
 
 def test_a_result_has_the_clause_the_message_the_drawing_and_the_command() -> None:
     seen, run = failing(), run_of(failing())
-    first, result = findings.failures(seen)[0][0], run["results"][0]
+    first, result = bugs(seen)[0].failures[0], run["results"][0]
     assert (result["ruleId"], result["level"]) == ("GROW-5", "error")
     for words in (first.message, first.words, draw(first.steps), replay.command(first, seen), "kvconform explain"):
         assert words in result["message"]["text"]
     rule = run["tool"]["driver"]["rules"][0]
     assert rule["fullDescription"]["text"] == next(c.text for c in seen.clauses if c.id == "GROW-5")
-    assert len(run["results"]) >= len(seen.failures)
 
 
 def test_a_known_deviation_is_suppressed_and_nothing_else_is() -> None:
@@ -114,14 +114,31 @@ def test_a_known_deviation_is_suppressed_and_nothing_else_is() -> None:
     assert told["RING-5"] == ("error", [])
 
 
-def test_a_fingerprint_is_of_the_clause_and_the_trace_alone() -> None:
-    def prints(message: str, words: str) -> Any:
-        seen = record(
-            "a", [clause("RING-5", "FAIL")], [failure("FAIL", "RING-5", ring_steps(), message, words=words)]
-        )
+def shown(clauses: str, words: str, **more: Any) -> Any:
+    return failure("FAIL", clauses, ring_steps(), f"differs on {words}", words=words) | more
+
+
+def test_each_bug_is_one_result_with_all_its_clauses_and_traces() -> None:
+    like = [shown("RING-5 RING-1", "one", diagnosis=NAMED), shown("RING-1", "two", diagnosis=NAMED)]
+    seen = record(
+        "a", [clause(i, "FAIL") for i in ("RING-1", "RING-5", "GROW-1")], [*like, shown("GROW-1", "three")]
+    )
+    results = run_of(seen)["results"]
+    assert sorted(sorted(r["properties"]["clauses"]) for r in results) == [["GROW-1"], ["RING-1", "RING-5"]]
+    (both,) = [r for r in results if len(r["properties"]["clauses"]) == 2]
+    assert both["properties"]["bug"] == f"like {NAMED[0]['id']}"
+    assert "breaks RING-5, RING-1" in both["message"]["text"] or "breaks RING-1, RING-5" in both["message"]["text"]
+    assert "differs on one" in both["message"]["text"] and "differs on two" in both["message"]["text"]
+    assert (len(both["locations"]), len(both["relatedLocations"])) == (1, 1)
+
+
+def test_a_fingerprint_is_of_the_clause_and_the_bug_alone() -> None:
+    def prints(message: str, **more: Any) -> Any:
+        seen = record("a", [clause("RING-5", "FAIL")], [failure("FAIL", "RING-5", ring_steps(), message, **more)])
         return run_of(seen)["results"][0]["partialFingerprints"]
 
-    assert prints("m", "append 1") == prints("n", "append 1") != prints("m", "append 2")
+    alike = [prints("m", words="append 1"), prints("n", words="append 1"), prints("m", words="append 2")]
+    assert alike[0] == alike[1] == alike[2] != prints("m", words="append 1", cause="alias")
 
 
 def test_a_run_that_is_no_answer_says_so() -> None:

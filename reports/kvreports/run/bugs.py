@@ -7,15 +7,19 @@ chapter that went wrong in one way are one bug.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from kvreports.run import findings
+from kvreports.drawing.text import draw
+from kvreports.run import findings, replay
 from kvreports.run.findings import Finding
 from kvreports.run.standing import verdict
 from kvspec.records.run import Failure, KnownBug, Record
+
+SHOWN = 5
+"""Traces of one bug that its text has, the shortest first."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,19 @@ def bugs(record: Record) -> list[Bug]:
     told = {clause for bug in found for clause in bug.clauses}
     found += [b for f in findings.findings(record) if f.failure is None and (b := _unseen(f, told))]
     return sorted(found, key=lambda bug: bug.verdict == "XFAIL")
+
+
+def told(bug: Bug, record: Record) -> Iterator[str]:
+    """The clauses of a bug, what its shortest trace shows, and the command that replays it; then other traces. Each
+    is a paragraph; some are empty."""
+    yield f"breaks {', '.join(bug.clauses) or 'no clause that was selected'}"
+    for failure in bug.failures[:1]:
+        yield from (failure.words, failure.message, draw(failure.steps), replay.command(failure, record))
+    yield from (f"kvconform explain {clause}" for clause in bug.clauses[:1])
+    others = [f"{failure.words}\n  {failure.message}" for failure in bug.failures[1:SHOWN]]
+    yield "\n".join(["other traces that show it:", *others]) if others else ""
+    more = len(bug.failures) - SHOWN
+    yield f"and {more} more, in record.json" if more > 0 else ""
 
 
 def _diagnosed(failures: Iterable[Failure]) -> list[KnownBug]:

@@ -1,4 +1,4 @@
-"""What broke, as annotations of GitHub: lines that its workflows show beside a commit.
+"""The bugs of a run, as annotations of GitHub: lines that its workflows show beside a commit.
 
 The form: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from kvreports.run import findings, replay
+from kvreports.run.bugs import Bug, bugs
 from kvreports.run.standing import standing
 from kvreports.safe_text import line, plain, shortened
 from kvspec.records.run import Record
@@ -26,23 +26,27 @@ def wanted(asked: bool, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def lines(record: Record) -> list[str]:
-    """Give one error for each way in which clauses broke, the gravest first; one for a run that is no answer."""
-    found = [f for f in findings.findings(record) if f.verdict != "XFAIL"]
-    told = [_line(f"{', '.join(f.ids[:6]) or 'no clause'} {f.verdict}: {f.cause}", *_shown(f)) for f in found]
-    if not told and record.exit_status:
+    """Give one error for each bug that is not known, the gravest first; one for a run that is no answer."""
+    found = [_line(_title(bug), *_shown(bug)) for bug in bugs(record) if bug.verdict != "XFAIL"]
+    if not found and record.exit_status:
         result = standing(record)
-        told = [_line(result.words, result.because, *record.problems[:3])]
-    left = len(told) - MOST
-    return told[:MOST] if left <= 0 else [*told[: MOST - 1], _line(f"{left + 1} more", "see the report")]
+        found = [_line(result.words, result.because, *record.problems[:3])]
+    left = len(found) - MOST
+    return found[:MOST] if left <= 0 else [*found[: MOST - 1], _line(f"{left + 1} more", "see the report")]
 
 
-def _shown(finding: findings.Finding) -> Iterator[str]:
-    """The message and the trace."""
-    yield finding.message
-    if finding.failure is not None:
-        yield finding.failure.words
-    if finding.failure is not None and replay.in_words(finding.failure) and finding.ids:
-        yield f"kvconform explain {finding.ids[0]}"
+def _title(bug: Bug) -> str:
+    return f"{next(iter(bug.clauses), 'no clause')} {bug.verdict}: {bug.title}"
+
+
+def _shown(bug: Bug) -> Iterator[str]:
+    """What was seen, the shortest trace, and the clauses; of a clause's text only the command that prints it."""
+    yield bug.reason
+    for failure in bug.failures[:1]:
+        yield failure.words
+    if bug.clauses:
+        yield f"breaks {', '.join(bug.clauses)}"
+        yield f"kvconform explain {bug.clauses[0]}"
 
 
 def _line(title: str, *texts: str) -> str:

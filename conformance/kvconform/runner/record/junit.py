@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from kvconform.runner.record.private import published
 from kvreports.difference.judged import UNCLAIMED
-from kvreports.drawing.text import draw
-from kvreports.run import replay
-from kvreports.run.bugs import Bug, bugs
+from kvreports.run.bugs import Bug, bugs, told
 from kvreports.run.standing import standing
 from kvspec.records.run import BROKEN, ClauseRecord, Record
 
 TAGS = ("failure", "error", "skipped")
-SHOWN = 5
-"""Traces of one bug that its case has, the shortest first."""
 
 
 def dumps(record: Record) -> str:
@@ -27,8 +23,8 @@ def dumps(record: Record) -> str:
     broken = bugs(record)
     for bug in broken:
         _add_bug(suite, bug, record)
-    told = {clause for bug in broken for clause in bug.clauses}
-    for clause in (c for c in record.clauses if c.id not in told and c.verdict != "NOT_CLAIMED"):
+    theirs = {clause for bug in broken for clause in bug.clauses}
+    for clause in (c for c in record.clauses if c.id not in theirs and c.verdict != "NOT_CLAIMED"):
         _add_clause(suite, clause)
     for problem in (p for p in record.problems if p.startswith(UNCLAIMED)):
         _add(suite, "adapter", problem, "failure", problem)
@@ -43,19 +39,7 @@ def _add_bug(suite: Element, bug: Bug, record: Record) -> None:
     name = f"{bug.clauses[0] if bug.clauses else 'no clause'}: {bug.title}"
     known = bug.verdict == "XFAIL"
     message = f"known: {bug.reason}" if known else f"{bug.verdict}: {bug.reason}"
-    _add(suite, bug.chapter, name, "skipped" if known else "failure", message, _told(bug, record))
-
-
-def _told(bug: Bug, record: Record) -> Iterator[str]:
-    """The clauses of a bug, what its shortest trace shows, and the command that replays it; then other traces."""
-    yield f"breaks {', '.join(bug.clauses) or 'no clause that was selected'}"
-    for failure in bug.failures[:1]:
-        yield from (failure.words, failure.message, draw(failure.steps), replay.command(failure, record))
-    yield from (f"kvconform explain {clause}" for clause in bug.clauses[:1])
-    others = [f"{failure.words}\n  {failure.message}" for failure in bug.failures[1:SHOWN]]
-    yield "\n".join(["other traces that show it:", *others]) if others else ""
-    more = len(bug.failures) - SHOWN
-    yield f"and {more} more, in record.json" if more > 0 else ""
+    _add(suite, bug.chapter, name, "skipped" if known else "failure", message, told(bug, record))
 
 
 def _add_clause(suite: Element, clause: ClauseRecord) -> None:
@@ -68,8 +52,8 @@ def _add(suite: Element, chapter: str, name: str, tag: str, message: str, text: 
     where = ".".join(filter(None, ("kvconform", chapter)))
     case = SubElement(suite, "testcase", classname=_legal(where), name=_legal(name))
     if tag:
-        told = SubElement(case, tag, message=_legal(message).strip().partition("\n")[0])
-        told.text = _legal("\n\n".join(filter(None, text)) or message)
+        shown = SubElement(case, tag, message=_legal(message).strip().partition("\n")[0])
+        shown.text = _legal("\n\n".join(filter(None, text)) or message)
 
 
 def _count(suite: Element, tag: str) -> int:

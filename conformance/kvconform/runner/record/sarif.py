@@ -1,4 +1,4 @@
-"""What broke, as SARIF 2.1.0, for services that show results of analyses beside the code.
+"""The bugs of a run, as SARIF 2.1.0, for services that show results of analyses beside the code.
 
 The form: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from kvconform.version import __version__
-from kvreports.drawing.text import draw
-from kvreports.run import findings, replay
-from kvreports.run.standing import verdict
+from kvreports.run import replay
+from kvreports.run.bugs import SHOWN, Bug, bugs, told
 from kvreports.safe_text import cleaned, shortened
-from kvspec.records.run import ClauseRecord, Failure, Record
+from kvspec.records.run import ClauseRecord, Record
 
 NAME = "record.sarif"
 """The file in a report's folder."""
@@ -29,17 +27,17 @@ LONGEST = 10_000
 """Characters of a text."""
 
 NONE = "no-clause"
-"""The rule of a failure that breaks no clause."""
+"""The rule of a bug that breaks no clause."""
 
 
 def dumps(record: Record) -> str:
-    """One result for each failure, the one to look at first at the front; one for each other clause that broke."""
+    """One result for each bug, the one to look at first at the front. Its rule is its first clause."""
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(record)]}
     return json.dumps(cleaned(document), indent=1, ensure_ascii=False) + "\n"
 
 
 def _run(record: Record) -> dict[str, Any]:
-    results = [*_results(record)]
+    results = [_result(bug, record) for bug in bugs(record)]
     named = list(dict.fromkeys(result["ruleId"] for result in results))
     for result in results:
         result["ruleIndex"] = named.index(result["ruleId"])
@@ -70,43 +68,33 @@ def _rule(id_: str, clause: ClauseRecord | None) -> dict[str, Any]:
     return {"id": id_, "fullDescription": _text(clause.text), "help": _text(_explain(id_)), "properties": tags}
 
 
-def _results(record: Record) -> Iterator[dict[str, Any]]:
-    told = set[str]()
-    for failure, ids in findings.failures(record):
-        told |= {*ids}
-        yield _failed(failure, ids or failure.clauses or [NONE], record)
-    for clause in findings.suspects(record):
-        if clause.id not in told:
-            yield _result(clause.id, clause.verdict, clause.reason, "record.json", [clause.reason])
-
-
-def _failed(failure: Failure, ids: list[str], record: Record) -> dict[str, Any]:
-    """A failure: the message, the trace, its drawing, and the command that replays it."""
-    command = replay.command(failure, record)
-    texts = [
-        failure.message,
-        failure.words,
-        draw(failure.steps),
-        command,
-        _explain(ids[0]) if ids != [NONE] else "",
-    ]
-    known = failure.known.get(ids[0], "known") if failure.expected else ""
-    result = _result(ids[0], verdict(failure), known, replay.file(failure, record), texts)
-    return result | {"properties": {"clauses": ids, "replay": command, "cause": failure.cause}}
-
-
-def _result(id_: str, of: str, known: str, file: str, texts: list[str]) -> dict[str, Any]:
-    """One result. A known deviation is suppressed, with its reason. The fingerprint outlives a new message."""
-    place = {"artifactLocation": {"uri": file, "uriBaseId": FOLDER}, "region": {"startLine": 1}}
-    print_ = hashlib.sha256("\n".join([id_, *texts[1:2]]).encode("utf-8", "replace")).hexdigest()
-    expected = of == "XFAIL"
+def _result(bug: Bug, record: Record) -> dict[str, Any]:
+    """One result. A known deviation is suppressed, with its reason. The fingerprint outlives a new message
+    and a new trace."""
+    rule, expected = next(iter(bug.clauses), NONE), bug.verdict == "XFAIL"
+    title = f"{rule}: {bug.verdict}: {bug.title}"
+    seen = [] if bug.failures else [bug.reason]
+    print_ = hashlib.sha256(f"{rule}\n{bug.title}".encode("utf-8", "replace")).hexdigest()
     return {
-        "ruleId": id_,
+        "ruleId": rule,
         "level": "note" if expected else "error",
-        "message": _text("\n\n".join(filter(None, [f"{id_}: {of}", *texts]))),
-        "locations": [{"physicalLocation": place}],
-        "partialFingerprints": {"clauseAndTrace/v1": print_},
-        "suppressions": [{"kind": "external", "justification": known}] if expected else [],
+        "message": _text("\n\n".join(filter(None, [title, *seen, *told(bug, record)]))),
+        "locations": [_place(file) for file in _files(bug, record)[:1] or ["record.json"]],
+        "relatedLocations": [_place(file) for file in _files(bug, record)[1:]],
+        "partialFingerprints": {"clauseAndBug/v1": print_},
+        "suppressions": [{"kind": "external", "justification": bug.reason}] if expected else [],
+        "properties": {"clauses": [*bug.clauses], "bug": bug.title},
+    }
+
+
+def _files(bug: Bug, record: Record) -> list[str]:
+    """The traces that show a bug, the shortest first."""
+    return [replay.file(failure, record) for failure in bug.failures[:SHOWN]]
+
+
+def _place(file: str) -> dict[str, Any]:
+    return {
+        "physicalLocation": {"artifactLocation": {"uri": file, "uriBaseId": FOLDER}, "region": {"startLine": 1}}
     }
 
 
