@@ -108,10 +108,9 @@ def judged(source: str, item: Item, adapter: Description) -> Trace | None:
     """The trace as a run of this adapter judges it; None if it would leave it out."""
     if source == "examples":
         return item.trace if suits(item.trace, adapter) else None
-    if too_large(item.boundary, item.trace, adapter):
-        return None
     suiting = FORMS[source].suiting if source in FORMS else fitted
-    return next(suiting([item.trace], adapter), None)
+    suited = next(suiting([item.trace], adapter), None)
+    return None if suited and too_large(item.boundary, suited, adapter) else suited
 
 
 Hints = dict[str, tuple[Item, ...]]

@@ -7,7 +7,6 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -27,8 +26,8 @@ from kvworkshop.kinds import KINDS
 
 
 def main(options: Namespace) -> int:
-    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly. What was
-    hunted is written though the command is interrupted (130) or loses its pool (3)."""
+    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly. Whatever
+    ends the command early, what was hunted is written before it is raised."""
     chosen = selected(options)
     if not chosen:
         raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
@@ -42,12 +41,14 @@ def main(options: Namespace) -> int:
     if tried and not options.on:
         hunt_tasks.prepare(tried, options.processes, options.first)
     since = time.monotonic()
-    found, status = _hunted(tried, options)
+    found, ended = _hunted(tried, options)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued and m.id not in done]
     made = matrix.made(chosen, found, time.monotonic() - since, _suite(), begun)
     write = partial(output.write, made, Path(options.report)) if options.report else None
     unwritten = output.deliver([made], options.format, write)
-    return status or (3 if unwritten else int(bool(matrix.wrong(made))))
+    if ended:
+        raise ended
+    return 3 if unwritten else int(bool(matrix.wrong(made)))
 
 
 def _begun(options: Namespace) -> Matrix | None:
@@ -79,8 +80,8 @@ def _done(begun: Matrix, chosen: Sequence[Mutant]) -> set[str]:
     return {m.id for m in begun.mutants if m.id not in wrong and argued.get(m.id) == m.equivalent}
 
 
-def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], int]:
-    """Hunt; give the results, and the status of a command that ended before the last one, else 0."""
+def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], BaseException | None]:
+    """Hunt; give the results, and what ended the hunt before the last mutant."""
     found = list[HuntResult]()
     again = hints.again(json_file.load(Path(options.again), Matrix)) if options.again else {}
     try:
@@ -88,19 +89,11 @@ def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResul
             options.processes, options.on, seconds=hunt_tasks.LONGEST_TASK, memory_limit=hunt_tasks.MEMORY
         ) as pool:
             found.extend(_told(hunt_tasks.all_of(tried, pool, options.first, again), tried))
-    except BrokenExecutor as e:
-        tell(_ended(f"{e}", len(found), len(tried), options.report))
-        return found, 3
-    except KeyboardInterrupt:
-        tell(_ended("interrupted", len(found), len(tried), options.report))
-        return found, 130
-    return found, 0
-
-
-def _ended(why: str, hunted: int, count: int, folder: str | None) -> str:
-    """Say how far it came, and how to go on."""
-    rest = f"--report {folder} --resume hunts the others" if folder else "with --report DIR it can be resumed"
-    return f"{why}; {hunted} of {count} mutants were hunted; {rest}"
+    except (Exception, KeyboardInterrupt) as e:
+        rest = "hunts the others" if options.report else "can hunt the others of a command that has --report DIR"
+        tell(f"{len(found)} of {len(tried)} mutants were hunted; --resume {rest}", "mutants")
+        return found, e
+    return found, None
 
 
 def selected(options: Namespace) -> list[Mutant]:

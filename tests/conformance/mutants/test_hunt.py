@@ -23,6 +23,7 @@ from kvconform.checks.suite import suite
 from kvconform.judge.trial_result import TrialResult
 from kvref.growing import Growing
 from kvspec.contract import Pair
+from kvspec.contract.description import description
 from kvspec.notation import from_sentence, sentence
 from kvspec.records.mutants import Matrix
 from kvspec.trace import Trace
@@ -249,3 +250,8 @@ def test_a_run_counts_as_many_operations_as_it_repeats() -> None:
     kills = [hunt.Kill("explore", ("CACHE-8",), trace, "") for trace in (long, short)]
     best = hunt._Hunter(m).shortest(kills, shorten=False)
     assert best is not None and best.trace == short
+
+
+def test_large_traces_of_a_kind_that_an_adapter_does_not_claim_are_left_out() -> None:
+    about = description({"chapters": {"store": {"level": "visible"}}, "name": "a store"})
+    assert not any(trace_sources.judged("large", item, about) for item in trace_sources.large("growing"))

@@ -97,8 +97,13 @@ def test_a_handful_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_
         assert m["sources"]["examples"] and m["by"] and 1 <= m["operations"] <= 8 and m["trace"] and m["message"]
 
 
-def test_what_was_interrupted_is_written_and_resumed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(("why", "ends"), [(KeyboardInterrupt(), 130), (ValueError("a fault of the harness"), 3)])
+def test_what_was_hunted_is_written_and_resumed_whatever_ended_it(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    why: BaseException,
+    ends: int,
 ) -> None:
     """Hunts of three mutants: the second one is interrupted, and then the two that are left are hunted."""
     three = [one(id=name, chapters=("growing",), adapter=controls.Losing) for name in "abc"]
@@ -108,7 +113,7 @@ def test_what_was_interrupted_is_written_and_resumed(
     def watched(mutants: Sequence[Mutant], *others: Any) -> Iterator[HuntResult]:
         for found in all_of(mutants, *others):
             if interrupted and hunted:
-                raise KeyboardInterrupt
+                raise why
             hunted.append(found.id)
             yield found
 
@@ -116,7 +121,7 @@ def test_what_was_interrupted_is_written_and_resumed(
     arguments = ("--kind", "reference", "--report", str(tmp_path))
     interrupted = True
     status, document = run(capsys, *arguments)
-    assert (status, document["left"], [m["id"] for m in document["mutants"]]) == (130, 2, ["a"])
+    assert (status, document["left"], [m["id"] for m in document["mutants"]]) == (ends, 2, ["a"])
     interrupted = False
     status, document = run(capsys, *arguments, "--resume")
     assert (status, document["left"], [m["id"] for m in document["mutants"]]) == (0, 0, ["a", "b", "c"])
