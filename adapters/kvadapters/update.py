@@ -191,9 +191,12 @@ class UpdateCache:
         return Saved(self.config, self.engine.state(self.cache), self._offset) if self._offset else None
 
     def restore(self, saved: Saved | None, to: int) -> None:
-        """Put what was saved into a fresh cache and trim it; it then replaces this cache."""
+        """Put what was saved into a fresh cache and trim it; it then replaces this cache. Raises ValueError for a
+        row that was not saved, for which no engine is asked."""
         if saved is None:
             return self.rewind(to)
+        if not 0 <= to <= saved.stop:
+            raise ValueError(f"{saved.stop} rows were saved")
         if self.engine.set_state is None:
             raise Unsupported("no set_state")
         cache = self._fresh()

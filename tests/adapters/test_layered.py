@@ -26,6 +26,11 @@ def test_a_sound_engine_conforms_in_all_it_claims() -> None:
     assert {found[i] for i in ("LAYER-2", "LAYER-6", "LAYER-7", "LAYER-9", "CACHE-1", "CACHE-6")} == {"NOT_CLAIMED"}
 
 
+def test_an_engine_that_chooses_how_far_it_goes_back_conforms() -> None:
+    seen = judged("chooses")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.clauses
+
+
 FAULTS = {
     "cuts_one_by_one": ("LAYER-16", "changed though refused"),
     "masks_by_the_first": ("LAYER-5", "wrong row"),

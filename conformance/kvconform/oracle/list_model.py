@@ -13,7 +13,7 @@ from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
-from kvspec.operations.table import Operation, cache_of, caches_named
+from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named
 from kvspec.session.lent import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -46,9 +46,17 @@ class ListModelSession(CitingSession):
         lost = isinstance(self.caches.get(cache_of(op)), AnyCache)
         if lost or (step.result == "absent" and self._says_less()):  # it may be there in such a cache
             step.result, step.unsaid = "any", step.unsaid or "any"
-            for name in caches_named(op) & set(self.caches):
-                self.lose(name)  # rows of one may be in the other
+            self._lose_what(op)
         return step
+
+    def _lose_what(self, op: Operation) -> None:
+        """Say nothing of the caches of an operation of which nothing is said, nor of what it made: rows of one
+        cache may be in another, and a name may stand for something new."""
+        for name in {cache_of(op), *caches_named(op)} & set(self.caches):
+            self.lose(name)
+        record = OPERATIONS[op["op"]]
+        for made in record.makes:
+            self.names[record.names].pop(op[made], None)
 
     def _says_less(self) -> bool:
         """Whether there is a cache of which nothing is said."""

@@ -39,16 +39,21 @@ class Explaining:
         return {k.because: models.deviating([k]) for k in self.of_models}
 
     def explain(
-        self, seen: TrialResult, again: Callable[[Deviating], TrialResult], told: Callable[[TrialResult], Failure]
+        self,
+        seen: TrialResult,
+        again: Callable[[Deviating], TrialResult],
+        told: Callable[[TrialResult], Failure],
+        reasons: bool = True,
     ) -> TrialResult:
         """The trial as known, if what differs is known and nothing else differs behind it; else what is not known.
 
-        `again` judges the trace anew by other oracles; `told` makes the record's entry of a failure.
+        `again` judges the trace anew by other oracles; `told` makes the record's entry of a failure. Without
+        `reasons` nobody is told which of the models it is: that takes a trial by each of them.
         """
         if not seen.failed or not self.entries or not seen.blamed:
             return seen
         if self.of_models and (behind := self._by_models(seen, again)):
-            why = self.reason(seen)
+            why = self.reason(seen) if reasons else "known"
             if not behind.failed:
                 seen.known, seen.later = dict.fromkeys(seen.blamed, why), behind.steps[len(seen.steps) :]
                 return seen

@@ -50,8 +50,8 @@ class Replays(Protocol):
     def kept(self) -> list[Failure]:
         """The failures that this check keeps."""
 
-    def trial(self, trace: Trace) -> TrialResult:
-        """One trial, counted nowhere."""
+    def trial(self, trace: Trace, *, reasons: bool = True) -> TrialResult:
+        """One trial, counted nowhere. Without `reasons` it does not say why what differs is known."""
 
     def known_by(self, trace: Trace, why: str) -> TrialResult:
         """One trial up to its first difference, counted nowhere. The difference is known where the deviation with
@@ -189,7 +189,7 @@ class Failures:
         def fails(trace: Trace) -> int:
             if not self._claimed(trace):
                 return 0
-            other = self.under_test.trial(trace)  # what is known by itself is another failure
+            other = self.under_test.trial(trace, reasons=False)  # what is known by itself is another failure
             same = other.unexplained and (other.verdict, other.cause) == (seen.verdict, seen.cause)
             same = same and (not clause or clause in other.blamed)
             return max(1, len(other.steps)) if same else 0

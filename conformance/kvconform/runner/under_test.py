@@ -120,9 +120,11 @@ class AdapterUnderTest:
         self.ran.append(trace)
         return seen
 
-    def trial(self, trace: Trace, watch: bool = False) -> TrialResult:
-        """One trial, counted nowhere. What differs may be known; then what lies behind it is judged too."""
-        return self.explaining.explain(self.run(trace, watch), partial(self._on, trace), self.failure_of)
+    def trial(self, trace: Trace, watch: bool = False, reasons: bool = True) -> TrialResult:
+        """One trial, counted nowhere. What differs may be known, with its reason if that is wanted; then what lies
+        behind it is judged too."""
+        seen = self.run(trace, watch)
+        return self.explaining.explain(seen, partial(self._on, trace), self.failure_of, reasons)
 
     def known_by(self, trace: Trace, why: str) -> TrialResult:
         """One trial up to its first difference, counted nowhere. The difference is known where the deviation with

@@ -212,6 +212,30 @@ def test_what_a_model_leaves_open_in_a_run_is_open_behind_it(ops: str, deviates:
     assert (seen.failed, bool(seen.known)) == (deviates, deviates), seen.differences
 
 
+SAVED_OF_IT = (
+    "append 2; rewind 4; snapshot s; open B; B: restore s 1; B: append 1",
+    "append 2; snapshot s; rewind 4; snapshot s; open B; B: restore s 2; B: append 1",
+    "append 2; rewind 4; snapshot s; split s 1 p c; open B; B: restore p 1; B: append 1",
+)
+
+
+@pytest.mark.parametrize("ops", SAVED_OF_IT)
+def test_nothing_is_said_of_what_was_saved_of_a_cache_of_which_nothing_is_said(ops: str) -> None:
+    under_test = LocalAdapter(known_engines.LengthensAndSaves(), known=(of_released("TrimsNegative"),))
+    seen = under_test.trial(notation.trace("growing", "kv_heads=1 step=2", ops))
+    assert seen.failed and not seen.unexplained, seen.differences
+
+
+def test_shortening_asks_for_no_reasons() -> None:
+    ours = of_released("TrimsNegative"), of_released("TakesOtherRows")
+    under_test = LocalAdapter(known_engines.LengthensAndSaves(), known=ours)
+    trace = notation.trace("growing", "kv_heads=1 step=2", "append 5; rewind 7; open B; B: append 2; append 3")
+    tried, plain = [], under_test.explaining
+    under_test.explaining = dataclasses.replace(plain, explained=lambda *both: bool(tried.append(both)) or False)
+    assert under_test.trial(trace, reasons=False).known and not tried
+    assert under_test.trial(trace).known and tried
+
+
 def test_keys_that_grow_alone_explain_what_lies_behind_them_and_no_more() -> None:
     under_test = LocalAdapter(known_engines.keys_grow_alone, known=(of_released("KeysGrowAlone"),))
     words = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from kvadapters.reference import Reference
 from kvadapters.update import from_update
+from kvref.growing import Growing
+from kvspec.geometry import DTYPES
 from support.engines.update_engines import WindowCache, adapter
 
 
@@ -55,6 +58,25 @@ class Lengthens(WindowCache):
             self.rows = [np.concatenate([a, a[:, :, :1]], axis=2) if a.shape[2] else a for a in self.rows]
         else:
             super().trim(n)
+
+
+class _LengthenedGrowing(Growing):
+    def rewind(self, to: int) -> None:
+        if (n := to - self.offset) > 0:
+            config, dtype = self.config, DTYPES[self.config.dtype]
+            self.append(*(np.zeros((1, config.kv_heads, n, dim), dtype) for dim in (config.k_dim, config.v_dim)))
+        else:
+            super().rewind(to)
+
+
+class LengthensAndSaves(Reference):
+    """Rewinds to more than there is: it then has rows that nobody gave it, and saves them too."""
+
+    caches: ClassVar = {**Reference.caches, "growing": _LengthenedGrowing}
+
+    def describe(self) -> dict[str, Any]:
+        """Two chapters, by what is seen."""
+        return {**super().describe(), "chapters": {"growing": "visible", "snapshot": "visible"}}
 
 
 class KeysGrowAlone:

@@ -129,6 +129,7 @@ def adapter(**functions: Any) -> UpdateAdapter:
 
 
 right = adapter()
+chooses = adapter(dialect={"layers.resumes": "whole", "layers.spare": "any"})
 cuts_one_by_one = adapter(trim=one_by_one)
 masks_by_the_first = adapter(mask=first_mask)
 counts_the_last = adapter(length=lambda each: min(each[-1].offset, each[-1].window or each[-1].offset))
