@@ -47,7 +47,7 @@ class Bounded:
     def _write(self, n: int, keys: Array, values: Array) -> None:
         source = self.store.staged(self.misfit, keys, values)
         rows = self._reaching(self.offset + n)
-        self.store.move(n, source.span(), rows.place.span(self.offset))
+        self.store.put(n, source, rows, self.offset)
         self.store.adopt(rows)
         self.offset, self.written = self.offset + n, True
 

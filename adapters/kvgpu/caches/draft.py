@@ -130,7 +130,7 @@ class Aside:
         assert rows is not None, "a round that is over takes no drafts"
         if self.filled + n > rows.slots:
             rows = self._longer(n)
-        self.store.move(n, source.span(), rows.place.span(self.filled))
+        self.store.put(n, source, rows, self.filled)
         self.store.adopt(rows)
         self.drafts += n
 

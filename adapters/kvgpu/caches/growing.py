@@ -54,7 +54,7 @@ class Growing(Attending):
         """Write all rows of the source to the slots from `at` on; rows that lay there or beyond are dead."""
         n = source.slots
         rows = self._room(at, n)
-        self.store.move(n, source.span(), rows.place.span(at))
+        self.store.put(n, source, rows, at)
         self.store.adopt(rows)
         self.offset, self.written = at + n, True
 

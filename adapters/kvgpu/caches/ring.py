@@ -12,7 +12,7 @@ from kvgpu.caches.draft import speculative
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, rows_in
-from kvgpu.memory.layout import Place, Span
+from kvgpu.memory.layout import Place, Span, behind
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
@@ -63,19 +63,19 @@ class Ring(Attending):
 
     def _write(self, source: Place) -> None:
         if source.slots == 1:
-            self._decode(source.span())
+            self._decode(source)
         else:
             self._prefill(source)
         self.offset += source.slots
         self.written = True
 
-    def _decode(self, source: Span) -> None:
+    def _decode(self, source: Place) -> None:
         """Write one row; in a full window, to the slot of the oldest. Rows beyond the window are dropped first."""
         rows = self.store.rows or self.store.allocated(self.slots_after(1))
         surplus = max(0, self.filled - self.window)
         base, held = self.base + surplus, self.filled - surplus
         slot = (self.window if surplus else self.index) % self.window
-        self.store.move(1, source, rows.place.span(base + slot))
+        self.store.put(1, source, rows, base + slot)
         self.store.adopt(rows)
         self.base, self.filled, self.index = base, max(held, slot + 1), slot + 1
 
@@ -84,7 +84,7 @@ class Ring(Attending):
         slot."""
         n, kept = source.slots, min(self.filled, self.window - 1)
         base, rows = self._in_order(kept, n)
-        self.store.move(n, source.span(), rows.place.span(base + kept))
+        self.store.put(n, source, rows, base + kept)
         self.store.adopt(rows)
         self.base = base
         self.filled = self.index = kept + n
@@ -140,7 +140,7 @@ class Ring(Attending):
         mine = self.store.rows
         self.offset, self.written = self.offset + n, True
         if n == 1 and mine is not None:
-            self._decode(rows.place.span(seen))
+            self._decode(behind(rows.place, self.store.geometry, seen))
             return False
         self.base, self.filled, self.index = 0, seen + n, seen + n
         if mine is None or seen + n > mine.slots:

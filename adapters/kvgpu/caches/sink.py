@@ -56,19 +56,19 @@ class Sink:
 
     def _write(self, source: Place) -> None:
         if source.slots == 1:
-            self._decode(source.span())
+            self._decode(source)
         else:
             self._prefill(source)
         self.offset += source.slots
         self.written = True
 
-    def _decode(self, source: Span) -> None:
+    def _decode(self, source: Place) -> None:
         """Write one row: behind the others, or in the slot of the oldest that is no sink. Drop first the rows of a
         long chunk that no query needs."""
         surplus = self.filled > self.most
         slot = self.sinks if surplus or self.index == self.most else self.index
         rows = self._room(self._beside() if surplus else 0, slot + 1, self.most)
-        self.store.move(1, source, rows.place.span(slot))
+        self.store.put(1, source, rows, slot)
         self.store.adopt(rows)
         self.filled = self.most if surplus else max(self.filled, slot + 1)
         self.index = slot + 1
@@ -78,7 +78,7 @@ class Sink:
         n, sinks, others = source.slots, min(self.filled, self.sinks), self._beside()
         end = sinks + others + n
         rows = self._room(others, sinks, end)
-        self.store.move(n, source.span(), rows.place.span(sinks + others))
+        self.store.put(n, source, rows, sinks + others)
         self.store.adopt(rows)
         self.filled = self.index = end
 

@@ -61,7 +61,7 @@ class Store(Attending):
         if rows_in(keys) == 0:
             return
         first, count = self.demand_rows(keys, values, layer)
-        self._write(self.layers.codec(count).staged(keys, values), first, count)
+        self._write(self.layers.staged(keys, values, count), first, count)
 
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
         """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
@@ -81,9 +81,10 @@ class Store(Attending):
         return layer, 1
 
     def _demand_room(self, first: int, count: int, n: int) -> None:
-        for layer, length in enumerate(self.lengths_[first : first + count], first):
-            if n > self.max_len - length:
-                raise refusals.overflow("STORE-8", layer, length, n, self.max_len)
+        lengths = self.lengths_[first : first + count]
+        if n > self.max_len - max(lengths):
+            at = next(i for i, length in enumerate(lengths) if n > self.max_len - length)
+            raise refusals.overflow("STORE-8", first + at, lengths[at], n, self.max_len)
 
     def plan(self, n: int) -> mem.Plan:
         """The bytes held, which an append of n rows to every layer does not change."""
@@ -96,8 +97,8 @@ class Store(Attending):
 
     def _write(self, source: Place, first: int, count: int) -> None:
         self.layers.place(source, first, count)
-        for layer in range(first, first + count):
-            self.lengths_[layer] += source.slots
+        behind = slice(first, first + count)
+        self.lengths_[behind] = [length + source.slots for length in self.lengths_[behind]]
 
     def lengths(self) -> list[int]:
         """The length of each layer, as the host knows it."""
@@ -173,7 +174,7 @@ class Store(Attending):
         for layer, pair in enumerate(pairs):
             for whole, rows in zip(padded, pair, strict=True):
                 whole[layer, :, : rows.shape[1]] = rows
-        return self.layers.codec(len(pairs)).staged(padded[0], padded[1])
+        return self.layers.staged(padded[0], padded[1], len(pairs))
 
     def fingerprint(self, position: int) -> float:
         """Download the one key row that it sums."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
-from kvgpu.memory.layout import Geometry, Place, Span, move
+from kvgpu.memory.layout import Geometry, Place, Span, move, put
 from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, SIZES, Array, Config
@@ -21,13 +21,18 @@ def acceptable(config: Config) -> bool:
 
 def rows_in(keys: Array) -> int:
     """Count the given rows; -1 if the count is unclear."""
-    return int(keys.shape[2]) if keys.ndim == 4 else -1
+    shape = keys.shape
+    return shape[2] if len(shape) == 4 else -1
 
 
 def fitting(config: Config, keys: Array, values: Array) -> bool:
     """Tell whether rows have this geometry, with as many keys as values."""
     n, dtype = rows_in(keys), DTYPES[config.dtype]
-    return all(a.shape == config.shape(kind, n) and a.dtype == dtype for kind, a in (("k", keys), ("v", values)))
+    return (
+        (keys.shape, values.shape) == (config.shape("k", n), config.shape("v", n))
+        and keys.dtype == dtype
+        and values.dtype == dtype
+    )
 
 
 class Slots:
@@ -52,6 +57,10 @@ class Slots:
     def move(self, n: int, source: Span, target: Span) -> None:
         """Copy n rows on the device."""
         move(self.space.runtime, self.geometry, n, source, target)
+
+    def put(self, n: int, source: Place, rows: Rows, at: int) -> None:
+        """Write the first n rows of a place, at least one, to the slots of others from `at` on."""
+        put(self.space.runtime, self.geometry, n, source, rows.place, at)
 
     def adopt(self, rows: Rows | None) -> None:
         """Make these the cache's rows, and release the former ones."""

@@ -68,10 +68,10 @@ def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
 
     Raises ValueError if they are in different places, or both on another device.
     """
-    there = {a.runtime if isinstance(a, DeviceRows) else None for a in arrays}
-    if there == {None}:
+    there = [a.runtime for a in arrays if isinstance(a, DeviceRows)]
+    if not there:
         return None
-    if there != {runtime}:
+    if there != [runtime] * len(arrays):
         raise ValueError("keys and values must both be on the host, or both on the device of this cache")
     keys, values = arrays
     return Place(keys.block, values.block, keys.at, values.at, rows)

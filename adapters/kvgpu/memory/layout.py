@@ -42,6 +42,16 @@ class Geometry:
         return next(w for w in (16, 4, 2, 1) if self.k_bytes % w == self.v_bytes % w == 0)
 
     @cached_property
+    def widths(self) -> tuple[int, int]:
+        """Give the words of a key row and of a value row."""
+        return self.k_bytes // self.word, self.v_bytes // self.word
+
+    @cached_property
+    def mover(self) -> str:
+        """Name the kernel that moves words of this size."""
+        return f"move{self.word}"
+
+    @cached_property
     def row_bytes(self) -> int:
         """Give the bytes of one position: its key and value rows over all heads."""
         return self.heads * (self.k_bytes + self.v_bytes)
@@ -76,6 +86,11 @@ def replace(place: Place, keys_at: int, values_at: int) -> Place:
     return Place(place.keys, place.values, keys_at, values_at, place.slots)
 
 
+def behind(place: Place, geometry: Geometry, slot: int) -> Place:
+    """Give the place whose first slot is this one of another; only as many as the other has behind it exist."""
+    return replace(place, place.keys_at + slot * geometry.k_bytes, place.values_at + slot * geometry.v_bytes)
+
+
 class Span(NamedTuple):
     """Slots used as a ring: row t is in slot `first + (turn + t) mod wrap`, where `turn < wrap`."""
 
@@ -108,11 +123,25 @@ def move(runtime: Runtime, geometry: Geometry, rows: int, source: Span, target: 
         return
     fit = source.holds(rows) and target.holds(rows) and target.turn == 0
     assert fit, f"{rows} rows from {source} to {target}"
-    word = geometry.word
-    widths = geometry.k_bytes // word, geometry.v_bytes // word
-    work = Work(max(widths), rows, geometry.heads, 2)
-    blocks = source.place.keys, source.place.values, target.place.keys, target.place.values
-    sizes = work.parts, work.heads, rows, *widths
     ends = (*source.arguments(geometry), source.turn, source.wrap, *target.arguments(geometry))
-    runtime.launch(f"move{word}", work, *blocks, *sizes, *ends)
+    _launch(runtime, geometry, rows, source.place, target.place, ends)
+
+
+def put(runtime: Runtime, geometry: Geometry, rows: int, source: Place, target: Place, at: int) -> None:
+    """Copy the first rows of a place, at least one, to the slots of another from `at` on: a `move` that takes less
+    time to call."""
+    word = geometry.word
+    assert rows <= source.slots and 0 <= at <= target.slots - rows, f"{rows} rows of {source} to {at} in {target}"
+    begin = source.keys_at // word, source.values_at // word, source.slots, 0, rows
+    keys, values = target.keys_at + at * geometry.k_bytes, target.values_at + at * geometry.v_bytes
+    _launch(runtime, geometry, rows, source, target, (*begin, keys // word, values // word, target.slots))
+
+
+def _launch(
+    runtime: Runtime, geometry: Geometry, rows: int, source: Place, target: Place, ends: tuple[int, ...]
+) -> None:
+    heads, (keys, values) = geometry.heads, geometry.widths
+    work = Work(keys if keys > values else values, rows, heads, 2)
+    blocks = source.keys, source.values, target.keys, target.values
+    runtime.launch(geometry.mover, work, *blocks, 2, heads, rows, keys, values, *ends)
     runtime.meter.device_to_device += rows * geometry.row_bytes

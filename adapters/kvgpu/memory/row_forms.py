@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvgpu.memory.buffers import Workspace
-from kvgpu.memory.layout import Geometry, Place, Span, replace
+from kvgpu.memory.layout import Geometry, Place, Span, behind
 from kvgpu.runtime import Block, Work
 from kvspec.forms import CODES, Form
 from kvspec.geometry import DTYPES, Array, Config, forms, not_a_form
@@ -41,9 +41,7 @@ class Codec:
         """Give contiguous rows as they are read."""
         if self.config.form is None:
             return source
-        begin, place = source.first + source.turn, source.place
-        ends = place.keys_at + begin * self.kept.k_bytes, place.values_at + begin * self.kept.v_bytes
-        return self.decoded(replace(place, *ends), rows).span()
+        return self.decoded(behind(source.place, self.kept, source.first + source.turn), rows).span()
 
     def encoded(self, source: Place, block: Block | None = None) -> Place:
         """Give the bytes of packed rows, packed, in a block, or until the next call."""

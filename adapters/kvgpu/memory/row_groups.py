@@ -30,6 +30,7 @@ class Layers:
     def __init__(self, space: Workspace, config: Config, groups: int) -> None:
         assert config.max_len is not None
         self.space, self.config, self.groups = space, config, groups
+        self._geometries: dict[int, Geometry] = {}
         self.geometry = self.geometry_of(groups)
         self._codecs: dict[int, Codec] = {}
         self.rows = Rows(space.runtime, self.geometry, config.max_len)
@@ -49,12 +50,18 @@ class Layers:
 
     def geometry_of(self, groups: int) -> Geometry:
         """Give the geometry of rows for some groups."""
-        return Geometry.of(self.config.changed(batch=groups))
+        if groups not in self._geometries:
+            self._geometries[groups] = Geometry.of(self.config.changed(batch=groups))
+        return self._geometries[groups]
+
+    def staged(self, keys: Array, values: Array, groups: int) -> Place:
+        """Bring rows of so many groups to the device, and into their form if they have one."""
+        if self.config.form is not None:
+            return self.codec(groups).staged(keys, values)
+        return self.space.staged(self.geometry_of(groups), keys, values)
 
     def codec(self, groups: int) -> Codec:
-        """Give what makes rows of so many groups into bytes of their form and back."""
-        if self.config.form is None:
-            return Codec(self.space, self.config.changed(batch=groups))
+        """Give what makes rows of so many groups into bytes of their form and back. There must be a form."""
         if groups not in self._codecs:  # it has uploaded tables
             self._codecs[groups] = Codec(self.space, self.config.changed(batch=groups))
         return self._codecs[groups]
@@ -88,15 +95,12 @@ class Layers:
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
         """Write rows as `place` does; lengths move only with `advance`, which takes a single row. One launch."""
         n, heads, to = source.slots, self.config.kv_heads, self.begin(first)
-        word, k_bytes, v_bytes = self.geometry.word, self.geometry.k_bytes, self.geometry.v_bytes
-        shape = Work(max(k_bytes, v_bytes) // word, n, groups, min(2 * heads, MOST_PARTS))
+        word, (k_words, v_words) = self.geometry.word, self.geometry.widths
+        work = Work(max(k_words, v_words), n, groups, 1 if advance else min(2 * heads, MOST_PARTS))
         blocks = source.keys, source.values, to.keys, to.values, self.lengths
-        sizes = first, groups, heads, n, k_bytes // word, v_bytes // word
-        where = (at // word for at in (source.keys_at, source.values_at, to.keys_at, to.values_at))
-        alone = shape._replace(rows=1, parts=1)
-        self.space.runtime.launch(
-            f"place{word}", alone if advance else shape, *blocks, *sizes, *where, to.slots, int(advance)
-        )
+        sizes = first, groups, heads, n, k_words, v_words
+        where = source.keys_at // word, source.values_at // word, to.keys_at // word, to.values_at // word
+        self.space.runtime.launch(f"place{word}", work, *blocks, *sizes, *where, to.slots, int(advance))
         self.space.runtime.meter.device_to_device += groups * n * self.config.row_bytes
 
     def begin(self, group: int) -> Place:

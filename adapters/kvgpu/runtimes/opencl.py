@@ -15,7 +15,8 @@ from kvgpu import kernels
 from kvgpu.runtime import FILLED, Block, Meter, Work
 from kvgpu.runtimes import build_folder, huge_pages, launch_shapes, opencl_devices, opencl_vendors
 from kvgpu.runtimes.capture import Recorder, Replayable, recorded
-from kvgpu.runtimes.opencl_queues import Queues
+from kvgpu.runtimes.opencl_launches import Arguments, Compiled, Ready, setter
+from kvgpu.runtimes.opencl_queues import Queues, small, words
 from kvspec.contract.timing import host_cache, host_stream
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array
@@ -75,7 +76,7 @@ class OpenCLRuntime:
         if text is None and device == "cpu":
             names = {**names, **{name: names[plain] for name, plain in kernels.PAST.items()}}
         self._kernels = self._compiled(kernels.source("cl", device) if text is None else text, names)
-        self._planned = lru_cache(1024)(self._plan)
+        self._prepared = lru_cache(1024)(self._prepare)
         self._pool: Any = None
         self._new_buffer = self._allocator(taken.kind)
         on_a_cpu = taken.kind in opencl_devices.CPUS
@@ -112,12 +113,11 @@ class OpenCLRuntime:
             self._pool.free_held()
             self._asked.clear()
 
-    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, tuple[Any, int]]:
+    def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Compiled]:
+        """Compile a text; give each kernel in it with what sets its arguments."""
         program = opencl_devices.build(self._cl, self._context, text)
-        found = {name: (self._cl.Kernel(program, name), buffers) for name, buffers in names.items()}
-        for kernel, buffers in found.values():
-            kernel.set_scalar_arg_dtypes([None] * buffers + [np.int64] * (kernel.num_args - buffers))
-        return found
+        made = {name: self._cl.Kernel(program, name) for name in names}
+        return {name: (kernel, setter(kernel, names[name])) for name, kernel in made.items()}
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
@@ -228,30 +228,24 @@ class OpenCLRuntime:
             self._start(kernel, work, args)
             self.meter.launches += 1
 
-    def _start(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> None:
-        self._enqueue(self._queues.launching(kernel, work, args), *self._planned(kernel, work), args)
+    def _start(self, kernel: str, work: Work, args: Arguments) -> None:
+        ready = self._prepared(kernel, work)
+        self._enqueue(self._queues.launching(small(ready.words, args)), ready, kernel, args)
 
-    def _plan(self, kernel: str, work: Work) -> tuple[str, launch_shapes.Axes, launch_shapes.Axes]:
-        """Give the kernel that does a launch, and its shape. A CPU writes much past its caches."""
+    def _prepare(self, kernel: str, work: Work) -> Ready:
+        """Give the kernel that does a launch, in its shape. A CPU writes much past its caches."""
         past, moved = f"{kernel}_past", 16 * work.words * work.rows * work.heads * work.parts
-        return past if moved >= PAST_FROM and past in self._kernels else kernel, *self._shape(kernel, work)
+        name = past if moved >= PAST_FROM and past in self._kernels else kernel
+        return Ready(self._cl, self._kernels[name], self._shape(kernel, work), words(kernel, work))
 
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
         """Start a kernel in the given shape: items of a group, and groups."""
-        self._enqueue(self._queues.streaming(), kernel, group, groups, args)
+        ready = Ready(self._cl, self._kernels[kernel], (group, groups))
+        self._enqueue(self._queues.streaming(), ready, kernel, args)
 
-    def _enqueue(
-        self,
-        queue: Any,
-        kernel: str,
-        group: launch_shapes.Axes,
-        groups: launch_shapes.Axes,
-        args: tuple[Block | int, ...],
-    ) -> None:
-        compiled, buffers = self._kernels[kernel]
-        handles = [a.handle for a in args[:buffers]]  # type: ignore[union-attr]
+    def _enqueue(self, queue: Any, ready: Ready, kernel: str, args: Arguments) -> None:
         try:
-            self._watched(compiled(queue, groups, group, *handles, *args[buffers:], g_times_l=True))
+            self._watched(ready.start(queue, args))
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
 
@@ -280,6 +274,7 @@ class OpenCLRuntime:
     def learn(self, text: str, names: Mapping[str, int]) -> None:
         """Compile another text, so that its kernels can be launched too."""
         self._kernels |= self._compiled(text, names)
+        self._prepared.cache_clear()
 
     def knows(self, kernel: str) -> bool:
         """Tell whether a kernel of that name can be launched."""

@@ -7,7 +7,6 @@ device for that, `basic`, beside the one with threads, `pthread`; both have the 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from kvgpu.runtime import Block, Work
@@ -37,10 +36,9 @@ class Queues:
         self._complete = cl.command_execution_status.COMPLETE
         self.newest: Any = None
 
-    def launching(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> Any:
+    def launching(self, small: bool) -> Any:
         """Give the queue for a launch."""
-        near = self._caller is not None and small(kernel, work, args) and self._idle()
-        return self._caller if near else self.streaming()
+        return self._caller if small and self._caller is not None and self._idle() else self.streaming()
 
     def streaming(self) -> Any:
         """Give the queue for a command that is large or unknown."""
@@ -63,14 +61,14 @@ class Queues:
         self.streaming().finish()
 
 
-def small(kernel: str, work: Work, args: tuple[Block | int, ...]) -> bool:
-    """Tell whether a launch is small."""
-    words = _words(kernel, work)
-    return sum(a.nbytes for a in args if isinstance(a, Block)) <= SMALL_BLOCKS if words is None else words <= SMALL
+def small(words: int | None, args: tuple[Block | int, ...]) -> bool:
+    """Tell whether a launch is small, by the words that it moves, or by its blocks."""
+    if words is not None:
+        return words <= SMALL
+    return sum(a.nbytes for a in args if isinstance(a, Block)) <= SMALL_BLOCKS
 
 
-@lru_cache(maxsize=1024)
-def _words(kernel: str, work: Work) -> int | None:
+def words(kernel: str, work: Work) -> int | None:
     """Give the words that a launch moves at most; None where its blocks must tell."""
     if kernel.startswith(BY_BLOCKS):
         return None

@@ -13,7 +13,7 @@ from kvgpu.memory.layout import Geometry, Place, move
 from kvgpu.runtime import Block, Meter, Work
 from kvgpu.runtimes.opencl import HALVED, OpenCLRuntime, shared
 from kvgpu.runtimes.opencl_devices import candidates
-from kvgpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small
+from kvgpu.runtimes.opencl_queues import SMALL, SMALL_BLOCKS, Queues, small, words
 
 RUNNING, COMPLETE = 1, 0
 
@@ -33,17 +33,17 @@ FAKE = SimpleNamespace(
     command_queue_properties=SimpleNamespace(PROFILING_ENABLE=2),
     command_execution_status=SimpleNamespace(COMPLETE=COMPLETE),
 )
-ROW, MANY = Work(16, 1, 8, 2), Work(16, 512, 8, 2)
+MANY = Work(16, 512, 8, 2)
 
 
 def test_a_small_command_is_the_callers_while_nothing_runs() -> None:
     queues = Queues(FAKE, None, "threads", "caller")
-    assert queues.launching("move16", ROW, ()).device == "caller"
-    assert queues.launching("move16", MANY, ()).device == "threads"
+    assert queues.launching(True).device == "caller"
+    assert queues.launching(False).device == "threads"
     queues.newest = SimpleNamespace(command_execution_status=RUNNING)
-    assert queues.launching("move16", ROW, ()).device == "threads"
+    assert queues.launching(True).device == "threads"
     queues.newest.command_execution_status = COMPLETE
-    assert queues.launching("move16", ROW, ()).device == "caller"
+    assert queues.launching(True).device == "caller"
 
 
 def test_each_queue_waits_for_the_other() -> None:
@@ -57,16 +57,17 @@ def test_each_queue_waits_for_the_other() -> None:
 
 def test_a_device_without_that_has_one_queue() -> None:
     queues = Queues(FAKE, None, "gpu")
-    assert queues.launching("move16", ROW, ()) is queues.waiting() is queues.streaming() is queues.own
+    assert queues.launching(True) is queues.waiting() is queues.streaming() is queues.own
     assert queues.own.waits == 0
 
 
 def test_what_is_small() -> None:
     blocks = [Block("memory", SMALL_BLOCKS // 2, Meter()) for _ in range(3)]
-    assert small("move16", Work(16, SMALL // 16), ()) and not small("move16", Work(16, SMALL // 16 + 1), ())
-    assert small("step16", Work(16, 1, SMALL // 16 // 32), ()) and not small("step16", Work(16, 1, 64), ())
+    assert words("move16", MANY) == 16 * 512 * 8 * 2 and words("step16", Work(16, 1, 64)) == 16 * 64 * 32
+    assert small(SMALL, ()) and not small(SMALL + 1, ())
     for kernel in ("attend_runs_f16", "scores_pages_f32", "join_rows_f16"):
-        assert small(kernel, MANY, (*blocks[:2], 1 << 40)) and not small(kernel, ROW, tuple(blocks))
+        assert words(kernel, MANY) is None
+    assert small(None, (*blocks[:2], 1 << 40)) and not small(None, tuple(blocks))
 
 
 def device(name: str) -> Any:
