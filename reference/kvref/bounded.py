@@ -34,6 +34,11 @@ class Bounded:
         self.written = False
         self.queries: int | None = None
 
+    def can_append(self, n: int) -> bool:
+        """Whether an append of n rows would be accepted."""
+        cite("ASK-1", "ASK-4")
+        return bool(self.offset + n <= self.max_len)
+
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows at positions offset..offset+n-1, all of them or none."""
         new = Pair(keys, values)

@@ -22,6 +22,13 @@ Kind = TypeVar("Kind", bound=type)
 REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
 """What a cache refuses while a round is open on it."""
 
+ANSWERED_NO: dict[str, tuple[str, tuple[int, ...]]] = {
+    "can_rewind": ("DRAFT-13", ()),
+    "can_append": ("ASK-3", (0,)),
+    "can_restore": ("ASK-3", ()),
+}
+"""The questions that are then answered by no, each with its clause, and what is accepted all the same."""
+
 NOTHING: dict[str, Callable[..., bool]] = {
     "append": lambda keys, values: count(Pair(keys, values)) == 0,
     "attend": attention.nothing,
@@ -34,7 +41,8 @@ def speculative(kind: Kind) -> Kind:
     it."""
     for name in (n for n in REFUSED if hasattr(kind, n)):
         setattr(kind, name, _refusing(name, getattr(kind, name)))
-    kind.can_rewind = _no(kind.can_rewind)  # type: ignore[attr-defined]
+    for name in (n for n in ANSWERED_NO if hasattr(kind, n)):
+        setattr(kind, name, _no(getattr(kind, name), *ANSWERED_NO[name]))
     return kind
 
 
@@ -48,13 +56,13 @@ def _refusing(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def _no(asked: Callable[[Any, int], bool]) -> Callable[[Any, int], bool]:
+def _no(asked: Callable[..., bool], clause: str, what: tuple[int, ...]) -> Callable[..., bool]:
     @wraps(asked)
-    def guarded(cache: Any, to: int) -> bool:
-        if cache.in_round:
-            cite("DRAFT-13")
+    def guarded(cache: Any, *about: Any) -> bool:
+        if cache.in_round and about != what:
+            cite(clause)
             return False
-        return asked(cache, to)
+        return asked(cache, *about)
 
     return guarded
 

@@ -38,6 +38,11 @@ class Growing(Attending):
         self.written = False
         self.queries: int | None = None
 
+    def can_append(self, n: int) -> bool:
+        """Whether an append of n rows would be accepted."""
+        cite("ASK-1", "ASK-4")
+        return True
+
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows at positions offset..offset+n-1."""
         new = Pair(keys, values)
@@ -136,17 +141,28 @@ class Growing(Attending):
         cite("SNAP-1", "SNAP-28")
         return Snapshot(self.kind, self.config, self.rows.copy(first, self.offset), first, self.offset)
 
+    def can_restore(self, saved: Snapshot | None, to: int) -> bool:
+        """Whether a restore of it to this target would be accepted."""
+        cite("ASK-2", "ASK-4")
+        if saved is None:
+            return 0 <= to <= self.offset
+        return snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Snapshot, to: int) -> None:
+        """Refuse what cannot be put back, and a target that cannot be reached with it."""
+        snapshot.check("restore", saved, self.kind, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if self.offset < saved.start:
+            raise refusals.restore_gap("SNAP-9", self.offset, saved.start)
+
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Write the saved rows to their former slots, then cut at the target."""
         if saved is None:
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.check("restore", saved, self.kind, self.config)
-        if not 0 <= to <= saved.stop:
-            raise refusals.restore_range("SNAP-8", to, saved.stop)
-        if self.offset < saved.start:
-            raise refusals.restore_gap("SNAP-9", self.offset, saved.start)
+        self._demand_saved(saved, to)
         cite("SNAP-7" if to < saved.start else "SNAP-6", "SNAP-3", "SNAP-4", "SNAP-16")
         self.offset = saved.start
         self._feed(saved.rows)

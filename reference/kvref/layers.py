@@ -91,6 +91,11 @@ class Layers:
             return 0
         return p - p % view.size if view.kind == "chunk" else max(0, p - view.size + 1)
 
+    def can_append(self, n: int) -> bool:
+        """Whether an append of n rows to every layer would be accepted."""
+        cite("ASK-1", "ASK-4")
+        return True
+
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows `[layers, kv_heads, n, dim]` at positions offset..offset+n-1 of every layer."""
         n = keys.shape[2] if keys.ndim == 4 else -1
@@ -221,6 +226,18 @@ class Layers:
         layers = [([kept.places[i] for i in which], kept.kept) for kept, which in each]
         return SavedLayers(self.config, rows, self.offset, layers)
 
+    def can_restore(self, saved: SavedLayers | None, to: int) -> bool:
+        """Whether a restore of it to this target would be accepted, by all layers."""
+        cite("ASK-2", "ASK-4")
+        if saved is None:
+            return 0 <= to <= self.offset and self._lacking(to) is None
+        return snapshot.accepted(self._demand_saved, saved, to) and self._not_saved(saved, to) is None
+
+    def _demand_saved(self, saved: SavedLayers, to: int) -> None:
+        snapshot.check("restore", saved, self.kind, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+
     def restore(self, saved: SavedLayers | None, to: int) -> None:
         """Put the rows of all layers back, and make `to` the offset. Refused if one was saved without rows needed
         there."""
@@ -228,9 +245,7 @@ class Layers:
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.check("restore", saved, self.kind, self.config)
-        if not 0 <= to <= saved.stop:
-            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        self._demand_saved(saved, to)
         if (lacking := self._not_saved(saved, to)) is not None:
             self.refused = "LAYER-34"
             raise refusals_layers.not_saved("LAYER-32", to, lacking, saved.stop)

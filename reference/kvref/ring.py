@@ -19,7 +19,7 @@ from kvspec.refusals import common as refusals
 
 
 @speculative
-class Ring(Attending):
+class Ring(snapshot.SavedWhole, Attending):
     """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
 
     kind = "ring"
@@ -44,6 +44,11 @@ class Ring(Attending):
         self.index = 0
         self.written = False
         self.queries: int | None = None
+
+    def can_append(self, n: int) -> bool:
+        """Whether an append of n rows would be accepted."""
+        cite("ASK-1", "ASK-4")
+        return True
 
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows at positions offset..offset+n-1."""
@@ -194,17 +199,28 @@ class Ring(Attending):
         rows, first = self.rows.copy(0, self.buffered), self.offset - self.buffered
         return Snapshot(self.kind, self.config, rows, first, self.offset, self.index)
 
+    def can_restore(self, saved: Snapshot | None, to: int) -> bool:
+        """Whether a restore of it to this target would be accepted."""
+        cite("ASK-2", "ASK-4")
+        if saved is None:
+            return to == self.offset or (0 <= to < self.offset <= self.window)
+        return snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Snapshot, to: int) -> None:
+        """Refuse what cannot be put back, and a target that cannot be reached with it."""
+        snapshot.check("restore", saved, self.kind, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if to < saved.stop and saved.stop > self.window:
+            raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
+
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Become the saved ring. `to` may be less than its end only if it had not passed its window."""
         if saved is None:
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.check("restore", saved, self.kind, self.config)
-        if not 0 <= to <= saved.stop:
-            raise refusals.restore_range("SNAP-8", to, saved.stop)
-        if to < saved.stop and saved.stop > self.window:
-            raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
+        self._demand_saved(saved, to)
         cite("SNAP-3", "SNAP-4", "SNAP-15")
         self.rows = Rows(self.config)
         self.rows.join(saved.rows)
@@ -215,21 +231,3 @@ class Ring(Attending):
         else:
             cite("SNAP-14")
             self.offset = self.index = to
-
-    def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
-        """The child holds the whole window, so it takes the parent's place."""
-        pieces = snapshot.pieces("merge", (parent, child), self.kind, self.config)
-        if len(pieces) < 2:
-            return snapshot.only(pieces)
-        cite("SNAP-19")
-        pieces[0].consume()
-        return pieces[1].handed_on()
-
-    def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        """A ring cannot be cut at a position: give none, and the whole."""
-        if saved is None:
-            cite("SNAP-25")
-            return None, None
-        snapshot.check("split", saved, self.kind, self.config)
-        cite("SNAP-24")
-        return None, saved.handed_on()

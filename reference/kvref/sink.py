@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvref import masks
+from kvref import masks, snapshot
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
+from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
@@ -19,7 +20,7 @@ from kvspec.refusals import common as refusals
 from kvspec.refusals import sink as refusals_sink
 
 
-class Sink:
+class Sink(snapshot.SavedWhole):
     """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row. While no row was
     dropped, slot s holds position s."""
 
@@ -49,6 +50,11 @@ class Sink:
         self.index = 0
         self.written = False
         self.queries: int | None = None
+
+    def can_append(self, n: int) -> bool:
+        """Whether an append of n rows would be accepted."""
+        cite("ASK-1", "ASK-4")
+        return True
 
     def append(self, keys: Array, values: Array) -> None:
         """Append n rows at positions offset..offset+n-1."""
@@ -202,3 +208,42 @@ class Sink:
             return
         cite("SINK-9", "SINK-10", "SINK-29")
         self.offset = self.live = self.index = to
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """All rows held, in slot order, with the index; none when nothing lies at or after `start`."""
+        cite("SNAP-5")
+        if max(0, start) >= self.offset:
+            cite("SNAP-2")
+            return None
+        cite("SNAP-34", "SNAP-28")
+        return Snapshot(self.kind, self.config, self.rows.copy(0, self.live), 0, self.offset, self.index)
+
+    def can_restore(self, saved: Snapshot | None, to: int) -> bool:
+        """Whether a restore of it to this target would be accepted."""
+        cite("ASK-2", "ASK-4")
+        if saved is None:
+            return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
+        return snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Snapshot, to: int) -> None:
+        """Refuse what cannot be put back, and a target that cannot be reached with it."""
+        snapshot.check("restore", saved, self.kind, self.config)
+        if not 0 <= to <= saved.stop:
+            raise refusals.restore_range("SNAP-8", to, saved.stop)
+        if to < saved.stop and saved.stop > self.most:
+            raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
+
+    def restore(self, saved: Snapshot | None, to: int) -> None:
+        """Become the saved cache. `to` may be less than its end only if it had dropped no row."""
+        if saved is None:
+            cite("SNAP-11")
+            self.rewind(to)
+            return
+        self._demand_saved(saved, to)
+        cite("SNAP-3", "SNAP-4", "SNAP-32", "SNAP-34")
+        self.rows = Rows(self.config)
+        self.rows.join(saved.rows)
+        self.offset, self.index, self.live = saved.stop, saved.index, len(self.rows)
+        self.written, self.queries = True, None
+        if to < saved.stop:
+            self.offset = self.live = self.index = to

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory import rows as pairs
 from kvspec.contract import Pair
+from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common as refusals
 
@@ -59,6 +62,15 @@ def check(what: str, saved: Snapshot, kind: str, config: Config, clause: str = "
         raise refusals.geometry(clause, what)
 
 
+def accepted(demand: Callable[..., None], *arguments: object) -> bool:
+    """Whether nothing is refused."""
+    try:
+        demand(*arguments)
+    except Refused:
+        return False
+    return True
+
+
 def pieces(what: str, given: tuple[Snapshot | None, ...], kind: str, config: Config) -> list[Snapshot]:
     """The pieces without None; all are checked before one is consumed."""
     found = [s for s in given if s is not None]
@@ -94,3 +106,28 @@ def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
     second = Snapshot(saved.kind, saved.config, after, at, saved.stop)
     saved.consume()
     return first, second
+
+
+class SavedWhole:
+    """A cache whose snapshots hold all its rows and cannot be cut: a ring, and a window beside sinks."""
+
+    kind: str
+    config: Config
+
+    def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
+        """The child holds all that a query sees, so it takes the parent's place."""
+        found = pieces("merge", (parent, child), self.kind, self.config)
+        if len(found) < 2:
+            return only(found)
+        cite("SNAP-19")
+        found[0].consume()
+        return found[1].handed_on()
+
+    def split(self, saved: Snapshot | None, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """It cannot be cut at a position: give none, and the whole."""
+        if saved is None:
+            cite("SNAP-25")
+            return None, None
+        check("split", saved, self.kind, self.config)
+        cite("SNAP-24")
+        return None, saved.handed_on()

@@ -34,7 +34,8 @@ NAMES = ("question", "answer", "describe")
 
 CACHE = """append 3; append 2 fill=bits; mask none; mask causal & 11111/01111; mask [0 / 1.5] & window=2
 append 1 batch=2; append 2 values=1; append 1 dtype=f32; append 0; view; scribble
-snapshot s; append 2; restore s 4; rewind 3; ask 2; rewind 99; snapshot t 1; split t 2 p q; merge p q u; close u
+snapshot s; append 2; restore s 4; rewind 3; ask 2; askappend 2; askrestore s 9; rewind 99; snapshot t 1
+split t 2 p q; merge p q u; close u
 close u; open B kind=ring window=2
 open C kind=ring window=0; C: view
 B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; B: restore u 1; free; view

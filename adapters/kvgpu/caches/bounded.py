@@ -34,11 +34,15 @@ class Bounded:
         self.store.adopt(None)
         self._forget()
 
+    def can_append(self, n: int) -> bool:
+        """Whether there is room for n rows more."""
+        return bool(self.offset + n <= self.max_len)
+
     def append(self, keys: Array, values: Array) -> None:
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset. Raises Refused where they do
         not fit."""
         n = rows_in(keys)
-        if n > self.max_len - self.offset and fitting(self.config, keys, values):
+        if not self.can_append(n) and fitting(self.config, keys, values):
             raise refusals.no_room("BOUNDED-2", n, self.offset, self.max_len)
         if n != 0:
             self._write(n, keys, values)

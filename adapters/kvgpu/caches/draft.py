@@ -30,13 +30,26 @@ REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "re
 """What a cache refuses while a round is open on it."""
 
 
+ASKED = ("can_rewind", "can_append", "can_restore")
+"""What a cache answers by no while a round is open on it, but for an append of no rows."""
+
+
 def speculative(kind: Kind) -> Kind:
     """Let a cache enter rounds. During a round it refuses everything but `lengths` and appends of no rows."""
     for name in (n for n in REFUSED if hasattr(kind, n)):
         setattr(kind, name, _kept_out(getattr(kind, name)))
-    ask = kind.can_rewind  # type: ignore[attr-defined]
-    kind.can_rewind = wraps(ask)(lambda cache, to: not cache.in_round and ask(cache, to))  # type: ignore[attr-defined]
+    for name in (n for n in ASKED if hasattr(kind, n)):
+        setattr(kind, name, _answered(getattr(kind, name)))
     return kind
+
+
+def _answered(question: Callable[..., bool]) -> Callable[..., bool]:
+    @wraps(question)
+    def answered(cache: Any, *about: Any) -> bool:
+        nothing_new = question.__name__ == "can_append" and about == (0,)
+        return (nothing_new or not cache.in_round) and question(cache, *about)
+
+    return answered
 
 
 def _kept_out(operation: Callable[..., Any]) -> Callable[..., Any]:

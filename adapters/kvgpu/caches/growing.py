@@ -43,6 +43,10 @@ class Growing(Attending):
         self.store.adopt(None)
         self._forget()
 
+    def can_append(self, n: int) -> bool:
+        """Whether n rows can be appended: storage grows, or is used again."""
+        return True
+
     def append(self, keys: Array, values: Array) -> None:
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; from the host by upload."""
         n = rows_in(keys)
@@ -135,16 +139,25 @@ class Growing(Attending):
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
         return Snapshot(self.kind, self.config, rows, start, self.offset)
 
-    def restore(self, saved: Any, to: int) -> None:
-        """Write the saved rows to their former slots, then make `to` the offset."""
-        if saved is None:
-            self.rewind(to)
-            return
+    def can_restore(self, saved: Any, to: int) -> bool:
+        """Whether it can be put back here, up to `to`."""
+        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
+        """The snapshot; refused if it cannot be put back here, up to `to`."""
         found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
             raise refusals.restore_range("SNAP-8", to, found.stop)
         if found.start > self.offset:
             raise refusals.restore_gap("SNAP-9", self.offset, found.start)
+        return found
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Write the saved rows to their former slots, then make `to` the offset."""
+        if saved is None:
+            self.rewind(to)
+            return
+        found = self._demand_saved(saved, to)
         self._write(found.rows.place, found.start)
         self.offset, self.queries = to, None
 

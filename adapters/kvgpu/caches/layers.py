@@ -45,6 +45,10 @@ class Layered:
             raise refusals_layers.share("LAYER-2", layer, owner)
         return own.index(owner)
 
+    def can_append(self, n: int) -> bool:
+        """Whether n rows can be appended: storage grows, or is used again."""
+        return True
+
     def append(self, keys: Any, values: Any) -> None:
         """Write n rows of each layer that has some, `[layers, kv_heads, n, k_dim]` and as many values, at positions
         offset..offset+n-1; those from the host by upload."""
@@ -122,17 +126,26 @@ class Layered:
             return None
         return Snapshot(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
 
-    def restore(self, saved: Any, to: int) -> None:
-        """Become what was saved, in all layers, then make `to` the offset."""
-        if saved is None:
-            self.rewind(to)
-            return
+    def can_restore(self, saved: Any, to: int) -> bool:
+        """Whether every layer can become what was saved, at `to`."""
+        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
+        """The snapshot; refused if a layer cannot become what was saved, at `to`."""
         found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
             raise refusals.restore_range("SNAP-8", to, found.stop)
         lacking = self._lacking(to, found.stop)
         if lacking is not None:
             raise refusals_layers.not_saved("LAYER-32", to, lacking, found.stop)
+        return found
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Become what was saved, in all layers, then make `to` the offset."""
+        if saved is None:
+            self.rewind(to)
+            return
+        found = self._demand_saved(saved, to)
         self.rows.put_back(found.rows, found.stop)
         self.offset, self.queries = to, 0
 

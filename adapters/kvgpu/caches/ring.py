@@ -20,7 +20,7 @@ from kvspec.refusals import common as refusals
 
 
 @speculative
-class Ring(Attending):
+class Ring(snapshot.SavedWhole, Attending):
     """The state is `filled` slots from slot `base` of the buffer on; `index` counts from there to after the newest.
 
     `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
@@ -52,6 +52,10 @@ class Ring(Attending):
         """Return to never written, and give the memory back."""
         self.store.adopt(None)
         self._forget()
+
+    def can_append(self, n: int) -> bool:
+        """Whether n rows can be appended: storage grows, or is used again."""
+        return True
 
     def append(self, keys: Array, values: Array) -> None:
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1; those from
@@ -219,17 +223,25 @@ class Ring(Attending):
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
         return Snapshot(self.kind, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
-    def restore(self, saved: Any, to: int) -> None:
-        """Become the saved ring; `to` may be less than its end only if it had not passed its window."""
-        if saved is None:
-            self.rewind(to)
-            return
+    def can_restore(self, saved: Any, to: int) -> bool:
+        """Whether this ring can become the saved one, at `to`."""
+        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
+        """The snapshot; refused if this ring cannot become the saved one, at `to`."""
         found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
         if not 0 <= to <= found.stop:
             raise refusals.restore_range("SNAP-8", to, found.stop)
         if to != found.stop and found.stop > self.window:
             raise refusals.restore_window("SNAP-13", to, found.stop, self.window)
-        self._become(found)
+        return found
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Become the saved ring; `to` may be less than its end only if it had not passed its window."""
+        if saved is None:
+            self.rewind(to)
+            return
+        self._become(self._demand_saved(saved, to))
         self._cut(to)
 
     def _become(self, saved: Snapshot) -> None:
@@ -240,19 +252,3 @@ class Ring(Attending):
         self.store.adopt(rows)
         self.offset, self.base, self.filled, self.index = saved.stop, 0, held, saved.index
         self.written = True
-
-    def merge(self, parent: Any, child: Any) -> Snapshot | None:
-        """The child holds the whole window, so it takes the parent's place."""
-        first, second = snapshot.demand_pieces((parent, child), self.kind, self.config, self.space.runtime)
-        if first is not None and second is not None:
-            first.rows.release()
-            first.consume()
-        only = second or first
-        return only and only.passed_on()
-
-    def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
-        """A ring cannot be cut at a position: give none, and the whole."""
-        if saved is None:
-            return None, None
-        found = snapshot.demand("split", saved, self.kind, self.config, self.space.runtime)
-        return None, found.passed_on()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from kvgpu.caches import mask
+from kvgpu.caches import mask, snapshot
+from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, rows_in
 from kvgpu.memory.layout import Place, Span
@@ -15,7 +18,7 @@ from kvspec.refusals import common as refusals
 from kvspec.refusals import sink as refusals_sink
 
 
-class Sink:
+class Sink(snapshot.SavedWhole):
     """Rows are in the first `filled` slots of the buffer, the sinks in front; `index` is the slot after the newest.
 
     The buffer has room for all that a query sees and for the longest chunk so far, and is replaced only by a longer
@@ -45,6 +48,10 @@ class Sink:
         """Return to never written, and give the memory back."""
         self.store.adopt(None)
         self._forget()
+
+    def can_append(self, n: int) -> bool:
+        """Whether n rows can be appended: storage grows, or is used again."""
+        return True
 
     def append(self, keys: Array, values: Array) -> None:
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1; those from
@@ -194,3 +201,40 @@ class Sink:
         if to < self.offset:
             self.offset = self.filled = self.index = to
         self.queries = None
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """A copy, on the device, of all held rows as they lie; none if no position from `start` on was written."""
+        if self.store.rows is None or max(start, 0) >= self.offset:
+            return None
+        run = (self.filled, self.store.rows.place.span())
+        rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
+        return Snapshot(self.kind, self.config, rows, 0, self.offset, self.index)
+
+    def can_restore(self, saved: Any, to: int) -> bool:
+        """Whether this cache can become the saved one, at `to`."""
+        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
+        """The snapshot; refused if this cache cannot become the saved one, at `to`."""
+        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
+        if not 0 <= to <= found.stop:
+            raise refusals.restore_range("SNAP-8", to, found.stop)
+        if to != found.stop and found.stop > self.most:
+            raise refusals_sink.restore_dropped("SNAP-33", to, found.stop, self.most)
+        return found
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Become the saved cache; `to` may be less than its end only if it had dropped no row."""
+        if saved is None:
+            self.rewind(to)
+            return
+        self._become(self._demand_saved(saved, to))
+        self.rewind(to)
+
+    def _become(self, saved: Snapshot) -> None:
+        held, rows = saved.rows.slots, self.store.rows
+        if rows is None or rows.slots < held:
+            rows = self.store.allocated(max(self.most, held))
+        self.store.move(held, saved.rows.place.span(), rows.place.span())
+        self.store.adopt(rows)
+        self.offset, self.filled, self.index, self.written = saved.stop, held, saved.index, True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from kvgpu.memory.buffers import Rows
+from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Span, move
 from kvgpu.runtime import Runtime
+from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common as refusals
 
@@ -65,6 +67,15 @@ def demand(what: str, given: Any, kind: str, config: Config, runtime: Runtime, c
     return saved
 
 
+def accepted(demanded: Callable[..., object], *given: Any) -> bool:
+    """Whether what is demanded holds."""
+    try:
+        demanded(*given)
+    except Refused:
+        return False
+    return True
+
+
 def demand_pieces(
     given: tuple[Any, Any], kind: str, config: Config, runtime: Runtime
 ) -> tuple[Snapshot | None, Snapshot | None]:
@@ -105,3 +116,27 @@ def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
     rows.release()
     saved.consume()
     return parent, child
+
+
+class SavedWhole:
+    """A cache whose snapshots hold all its rows and cannot be cut: a ring, and a window beside sinks."""
+
+    kind: str
+    config: Config
+    space: Workspace
+
+    def merge(self, parent: Any, child: Any) -> Snapshot | None:
+        """The child holds all that a query sees, so it takes the parent's place."""
+        first, second = demand_pieces((parent, child), self.kind, self.config, self.space.runtime)
+        if first is not None and second is not None:
+            first.rows.release()
+            first.consume()
+        only = second or first
+        return only and only.passed_on()
+
+    def split(self, saved: Any, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """It cannot be cut at a position: give none, and the whole."""
+        if saved is None:
+            return None, None
+        found = demand("split", saved, self.kind, self.config, self.space.runtime)
+        return None, found.passed_on()

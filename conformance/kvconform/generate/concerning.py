@@ -13,7 +13,7 @@ from kvspec.trace import Outcome, Trace
 
 Clauses = frozenset[str]
 
-BESIDE = frozenset(("can", "held", "plan", "meter", "free"))
+BESIDE = frozenset(("can", "accepts", "held", "plan", "meter", "free"))
 """Observables that are also judged at steps that do not exercise the clauses on them."""
 
 

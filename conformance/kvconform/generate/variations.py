@@ -21,7 +21,10 @@ from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_o
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, opening
 
-LOOKS = ("view", "ask", "mask", "plan", "fit", "scribble", "positions", "gather", "peek", "fingerprint")
+LOOKS = (
+    *("view", "ask", "askappend", "askrestore", "mask", "plan", "fit"),
+    *("scribble", "positions", "gather", "peek", "fingerprint"),
+)
 """Operations that only look: an engine may do what it deferred because of them."""
 
 

@@ -73,7 +73,10 @@ class Move:
 
 
 LOOKS = frozenset(
-    ("view", "ask", "match", "mask", "plan", "fit", "scribble", "positions", "peek", "fingerprint", "rotate")
+    (
+        *("view", "ask", "askappend", "askrestore", "match", "mask", "plan", "fit", "scribble"),
+        *("positions", "peek", "fingerprint", "rotate"),
+    )
 )
 
 

@@ -27,7 +27,7 @@ DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 
 SNAPSHOTS = ("can", *SAVED, "bytes")
 SAID = (
-    *("drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
+    *("accepts", "drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
     *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
 )
 COUNTED = ("held", "meter")

@@ -127,7 +127,7 @@ class TrialResult:
         fields = {d.field for d in self.differences}
         if fields == {"failed"}:
             return "taken though refused" if self._taken_in_a_run() else "refused though owed"
-        if fields == {"can"}:
+        if fields in ({"can"}, {"accepts"}):
             return "wrong answer"
         if want.result == "refused":
             return "changed though refused"

@@ -115,9 +115,10 @@ def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Ke
 def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]) -> Key:
     if saved is None or saved.gone:
         return (saved.gone if saved else "none",)
-    stop = saved.stop if saved.config.window is None else min(saved.stop, saved.config.window + 1)
+    full = None if saved.config.window is None else saved.config.window + (saved.config.sinks or 0)
+    stop = saved.stop if full is None else min(saved.stop, full + 1)
     return (
-        saved.stop - saved.start,
+        saved.stop - saved.start if saved.kind != "sink" else 0,
         stop,
         saved.index,
         _numbered(Kept(saved.config).decoded(saved.rows).keys, book, numbers),

@@ -18,7 +18,7 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import Rows
 from kvspec.contract import CHAPTERS, Claim, Rope
 from kvspec.geometry import Array, Config
-from kvspec.registry import CACHES, LETTERS, objects
+from kvspec.registry import LETTERS, objects
 
 
 class ListModel:
@@ -41,8 +41,6 @@ class ListModel:
         """A fresh cache."""
         claim = self._claims.get(kind, Claim("visible"))
         forms.demand(config)
-        if kind in CACHES:
-            return self.model(kind)(kind, config, claim, self._known)
         return self.model(kind)(config, self._known, claim)
 
     def model(self, kind: str) -> Any:

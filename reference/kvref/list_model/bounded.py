@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kvref.cite import cite
 from kvref.list_model.caches import CacheModel
-from kvref.list_model.rows import Rows
 from kvref.list_model.views import View
 from kvspec.refusals import common
 
@@ -12,6 +11,7 @@ from kvspec.refusals import common
 class BoundedModel(CacheModel):
     """A growing cache with an end."""
 
+    kind = "bounded"
     appended = "BOUNDED-1", "BOUNDED-15"
     viewed = "BOUNDED-10"
     rewound = unmoved = ("BOUNDED-6",)
@@ -25,11 +25,10 @@ class BoundedModel(CacheModel):
         self.max_len = self.config.max_len
         return super()._view()
 
-    def demand_rows(self, keys: Rows, values: Rows) -> None:
-        """Refuse rows of another geometry, then more rows than there is room for."""
-        super().demand_rows(keys, values)
-        if self.offset + keys.n > self.max_len:
-            raise common.no_room("BOUNDED-2", keys.n, self.offset, self.max_len)
+    def _demand_chunk(self, n: int) -> None:
+        """Refuse more rows than there is room for."""
+        if self.offset + n > self.max_len:
+            raise common.no_room("BOUNDED-2", n, self.offset, self.max_len)
 
     def take(self, serials: list[int]) -> None:
         """Take tokens in; there is room for them."""

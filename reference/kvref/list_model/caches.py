@@ -18,6 +18,7 @@ from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
 from kvref.list_model.rows import Added, Out, Queries, Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens, divided, merged
+from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View
 from kvspec.contract import Attention, Claim, Lengths
 from kvspec.errors import Refused
@@ -35,6 +36,7 @@ class CacheModel:
     `width`: the rows of a history by the spec, one for each column of an explicit mask. `queries`: how many the
     last append had, None after an operation that ends its history."""
 
+    kind: str
     appended: ClassVar[tuple[str, ...]]
     viewed: ClassVar[str]
     rewound: ClassVar[tuple[str, ...]]
@@ -48,10 +50,10 @@ class CacheModel:
     place: Callable[[int], int] | None = None
     """The position that windows of a mask count with, where it is not that of the sequence."""
 
-    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
-        self.kind, self.config, self.claim, self.known = kind, config, claim, known
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
+        self.config, self.known, self.claim = config, known, claim
         if not common.valid(config):
-            raise common.config("CACHE-3", kind, config)
+            raise common.config("CACHE-3", self.kind, config)
         self.own_view = self._view()
         self.tokens: list[int] = []
         self.queries: int | None = None
@@ -109,7 +111,21 @@ class CacheModel:
         return self.config.changed(batch=keys.shape[0], **found) if found else self.config
 
     def _demand_chunk(self, n: int) -> None:
-        """Refuse more rows at once than are declared."""
+        """Refuse more rows at once than there is room for, or than are declared."""
+
+    def can_append(self, n: int) -> bool | None:
+        """Whether an append of so many rows would be accepted; None where that follows from what was not seen."""
+        if self.in_round and n:
+            cite("ASK-3")
+            return False
+        cite("ASK-1", "ASK-4")
+        try:
+            self._demand_chunk(n)
+        except Refused:
+            return n == 0
+        except Unsaid:
+            return None
+        return True
 
     def take(self, serials: list[int]) -> None:
         """Take tokens in."""
@@ -210,6 +226,10 @@ class CacheModel:
             cite("DRAFT-13")
             return False
         cite("CACHE-9")
+        return self._goes(to)
+
+    def _goes(self, to: int) -> bool:
+        """Whether it can go back to a target."""
         return 0 <= self._clamped(to) <= self.offset and self._reaches(self._clamped(to), self.offset)
 
     def _clamped(self, to: int) -> int:
@@ -261,7 +281,9 @@ class CacheModel:
         return SavedTokens(self.kind, self.config, first, self.offset, saved, self.width, whole=self.saves_whole)
 
     def _saved_from(self, start: int) -> int:
-        """The first position of a snapshot from `start` on."""
+        """The first position of a snapshot from `start` on; 0 of what cannot be cut."""
+        if self.saves_whole:
+            return 0
         cite("SNAP-1")
         return start
 
@@ -272,21 +294,42 @@ class CacheModel:
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.usable("restore", self.kind, self.config, "SNAP-10")
-        if not 0 <= to <= snapshot.stop:
-            raise common.restore_range("SNAP-8", to, snapshot.stop)
-        if self.offset < snapshot.start:
-            raise common.restore_gap("SNAP-9", self.offset, snapshot.start)
-        if not self._reaches(to, snapshot.stop, snapshot):
-            raise common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)
+        self._demand_saved(snapshot, to)
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
         self.width = self._restored_width(snapshot, to)
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
         self.shaped = True
         self.queries = None
 
+    def can_restore(self, snapshot: SavedTokens | None, to: int) -> bool | None:
+        """Whether a restore would be accepted; None where that is the engine's choice."""
+        if self.in_round:
+            cite("ASK-3")
+            return False
+        cite("ASK-2", "ASK-4")
+        if snapshot is None:
+            return None if self.either(to) else self._goes(to)
+        try:
+            self._demand_saved(snapshot, to)
+        except Refused:
+            return False
+        return True
+
+    def _demand_saved(self, snapshot: SavedTokens, to: int) -> None:
+        """Refuse what cannot be put back here, and a target that cannot be reached with it."""
+        snapshot.usable("restore", self.kind, self.config, "SNAP-10")
+        if not 0 <= to <= snapshot.stop:
+            raise common.restore_range("SNAP-8", to, snapshot.stop)
+        if self.offset < snapshot.start:
+            raise common.restore_gap("SNAP-9", self.offset, snapshot.start)
+        if not self._reaches(to, snapshot.stop, snapshot):
+            raise self._beyond(snapshot, to)
+
+    def _beyond(self, snapshot: SavedTokens, to: int) -> Refused:
+        return common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)
+
     def _restored_width(self, snapshot: SavedTokens, to: int) -> int:
-        return to
+        return snapshot.width if snapshot.whole and to == snapshot.stop else to
 
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
         return "SNAP-7" if to < snapshot.start else "SNAP-6"

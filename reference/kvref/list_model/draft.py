@@ -18,8 +18,8 @@ class DraftLayer(CacheModel):
     """A draft at position p sees what a row at p sees, of the cache's tokens and the drafts."""
 
     def __init__(self, cache: CacheModel) -> None:
-        self.cache = cache
-        super().__init__(cache.kind, cache.config, cache.claim, cache.known)
+        self.cache, self.kind = cache, cache.kind
+        super().__init__(cache.config, cache.known, cache.claim)
         self.start, self.shaped = cache.offset, True
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())

@@ -10,6 +10,7 @@ from kvref.list_model.caches import CacheModel
 class GrowingModel(CacheModel):
     """Every token, for ever."""
 
+    kind = "growing"
     appended: ClassVar[tuple[str, ...]] = ("GROW-1", "GROW-2")
     viewed = "GROW-4"
     rewound: ClassVar[tuple[str, ...]] = ("GROW-5", "CACHE-8")

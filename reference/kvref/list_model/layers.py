@@ -136,10 +136,35 @@ class LayersModel:
     def can_rewind(self, to: int) -> bool | None:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
         cite("CACHE-9")
+        return self._may_go(to)
+
+    def _may_go(self, to: int) -> bool | None:
+        """Whether it can go back to a target."""
         to = clamped(self.claim, to, self.offset)
         if not 0 <= to <= self.offset or self._goes(to, self.offset, self.has):
             return 0 <= to <= self.offset
         return None if self.follows else False
+
+    def can_append(self, n: int) -> bool:
+        """Whether an append of so many rows would be accepted: every layer drops what it must."""
+        cite("ASK-1", "ASK-4")
+        return True
+
+    def can_restore(self, snapshot: SavedLayers | None, to: int) -> bool | None:
+        """Whether a restore would be accepted, by all layers; None where that is the engine's choice."""
+        cite("ASK-2", "ASK-4")
+        if snapshot is None:
+            return None if self.either(to) else self._may_go(to)
+        try:
+            self._demand_saved(snapshot, to)
+        except Refused:
+            return False
+        return self._goes(to, snapshot.stop, snapshot.has) or (None if self.follows else False)
+
+    def _demand_saved(self, snapshot: SavedLayers, to: int) -> None:
+        snapshot.usable("restore", "layers", self.config, "SNAP-10")
+        if not 0 <= to <= snapshot.stop:
+            raise common.restore_range("SNAP-8", to, snapshot.stop)
 
     def _goes(self, to: int, offset: int, has: Sequence[set[int] | frozenset[int]]) -> bool:
         """Whether every layer of a cache at an offset has what a query at `to` and later sees."""
@@ -204,9 +229,7 @@ class LayersModel:
             cite("SNAP-11")
             self.rewind(to)
             return
-        snapshot.usable("restore", "layers", self.config, "SNAP-10")
-        if not 0 <= to <= snapshot.stop:
-            raise common.restore_range("SNAP-8", to, snapshot.stop)
+        self._demand_saved(snapshot, to)
         if not self._goes(to, snapshot.stop, snapshot.has):
             self._follow("LAYER-32", "LAYER-34")
         cite("SNAP-3", "SNAP-4", "LAYER-31" if to == snapshot.stop else "LAYER-33")

@@ -19,6 +19,7 @@ from kvspec.refusals import common
 class RingModel(CacheModel):
     """A window, and what an engine is declared to keep and to take back beside it."""
 
+    kind = "ring"
     appended = "RING-1", "RING-2", "RING-17"
     viewed = "RING-5"
     rewound, unmoved = ("RING-7", "CACHE-8"), ("RING-6",)
@@ -26,8 +27,8 @@ class RingModel(CacheModel):
     masked_several = ("MASK-8",)
     saves_whole = True
 
-    def __init__(self, kind: str, config: Config, claim: Claim, known: KnownRows) -> None:
-        super().__init__(kind, config, claim, known)
+    def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
+        super().__init__(config, known, claim)
         self._begin()
 
     def _begin(self) -> None:
@@ -109,10 +110,6 @@ class RingModel(CacheModel):
     def _out_of_reach(self, to: int) -> Refused:
         return common.rewind_window("RING-10", to, self.offset, self.window)
 
-    def _saved_from(self, start: int) -> int:
-        """All there is: a ring cannot be cut."""
-        return 0
-
     def snapshot(self, start: int) -> SavedTokens | None:
         """Keep all tokens."""
         saved = super().snapshot(start)
@@ -130,9 +127,6 @@ class RingModel(CacheModel):
         """Forget everything."""
         super().free()
         self._begin()
-
-    def _restored_width(self, snapshot: SavedTokens, to: int) -> int:
-        return snapshot.width if to == snapshot.stop else to
 
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
         return "SNAP-12" if to == snapshot.stop else "SNAP-14"

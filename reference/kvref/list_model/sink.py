@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from kvref.cite import cite
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.views import Sinks, View
 from kvspec.errors import Refused
 from kvspec.masks import Logical, Window
@@ -18,8 +19,10 @@ from kvspec.refusals import common
 class SinkModel(CacheModel):
     """`first`: the oldest position after the sinks that a query of the last append sees."""
 
+    kind = "sink"
     appended = ("SINK-5",)
     viewed = "SINK-7"
+    saves_whole = True
     rewound, unmoved = ("SINK-9", "SINK-10"), ("SINK-8",)
     first = 0
 
@@ -86,6 +89,17 @@ class SinkModel(CacheModel):
 
     def _out_of_reach(self, to: int) -> Refused:
         return Refused("SINK-12", "rows were dropped")
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        """Become what was saved, up to `to`."""
+        super().restore(snapshot, to)
+        self.first = 0
+
+    def _beyond(self, snapshot: SavedTokens, to: int) -> Refused:
+        return Refused("SNAP-33", "rows were dropped")
+
+    def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
+        return "SNAP-32"
 
     def free(self) -> None:
         """Forget everything."""

@@ -25,6 +25,7 @@ CHAPTERS = (
     "layers",
     "forms",
     "keyed",
+    "questions",
 )
 """The chapters that an adapter can claim, in the order of the spec."""
 

@@ -87,6 +87,16 @@ class Snapshotting(Protocol):
         """Split a snapshot into two, parent and child; consumes it."""
 
 
+class Questioning(Protocol):
+    """Methods that the chapter `questions` adds to a cache, or to one of several layers. They change nothing."""
+
+    def can_append(self, n: int) -> bool:
+        """Tell whether an append of n rows of its geometry would be accepted now."""
+
+    def can_restore(self, snapshot: Any, to: int) -> bool:
+        """Tell whether `restore(snapshot, to)` would be accepted now; only of a cache that has snapshots."""
+
+
 class Buffer(Protocol):
     """A buffer opened as `copy`: preallocated keys and values, `[capacity, kv_heads, dim]` in layout token,
     `[kv_heads, capacity, dim]` in layout head."""

@@ -36,7 +36,8 @@ that many."""
 def moves(session: Session) -> list[str]:
     """Give moves that change the cache, and moves on a snapshot `s` of it."""
     cache = session.caches["A"]
-    sizes = {1, cache.window + 1} if cache.kind == "ring" else {n for n in (1, 2) if cache.offset + n <= BOUND}
+    full = getattr(cache, "window", None) or getattr(cache, "most", None)
+    sizes = {1, full + 1} if full else {n for n in (1, 2) if cache.offset + n <= BOUND}
     base = [*(f"append {n}" for n in sorted(sizes)), f"rewind {cache.offset - 1}", "rewind 0", "free"]
     taken = [f"snapshot s {start}" for start in sorted({-1, 1, cache.offset})]
     return [*base, *taken, *_with(session)]
@@ -88,8 +89,17 @@ def plans() -> list[Plan]:
     """Plan small growing caches, rings, and layers."""
     starts = [Trace("growing", Config(step=2))]
     starts += [Trace("ring", Config(window=w, step=s)) for w, s in ((1, 256), (2, 1))]
-    alone = [plan(f"snapshot {name(t, BOUND)}", t, moves, continuations, snapshots=("s",)) for t in starts]
+    starts += [
+        Trace("sink", Config(window=2, sinks=1)),
+        Trace("sink", Config(window=1, sinks=1, beside=1, shifted=1)),
+    ]
+    alone = [plan(f"snapshot {_named(t)}", t, moves, continuations, snapshots=("s",)) for t in starts]
     return [*alone, *(_of_layers(of, bound) for of, bound in LAYERS)]
+
+
+def _named(start: Trace) -> str:
+    """Name a cache; tell apart those whose positions are shifted."""
+    return name(start, BOUND) + (" shifted" if start.config.shifted else "")
 
 
 LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3))
@@ -185,7 +195,7 @@ EXPLORATIONS = (
 
 WALKS = Moves(
     {
-        ("growing", "ring"): (
+        ("growing", "ring", "sink"): (
             "snapshot s",
             "snapshot s {to}",
             "restore s {stop}",

@@ -51,7 +51,7 @@ FOREIGN: tuple[Foreign, ...] = (
     Foreign("torch_sdpa:SDPA", ("attention",), "torch's `scaled_dot_product_attention`", "torch"),
     Foreign(
         "remembering:Everything",
-        ("growing", "ring", "bounded", "mask", "snapshot", "sink"),
+        ("growing", "ring", "bounded", "mask", "snapshot", "sink", "questions"),
         "a list that forgets nothing; a window is what queries are shown of it",
     ),
     Foreign("copying:Bytes", ("copy",), "`bytearray`, `memmove`, casts on whole numbers"),

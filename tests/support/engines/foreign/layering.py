@@ -5,6 +5,7 @@ Written from the text of the chapter alone.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,18 @@ class Tokens:
         """What it is now."""
         return Saved(self) if max(0, start) < len(self.tokens) else None
 
+    def can_append(self, n: int) -> bool:
+        """Lists have room."""
+        return True
+
+    def can_restore(self, saved: Saved | None, to: int) -> bool:
+        """Whether a copy of it can do it."""
+        try:
+            deepcopy(self).restore(saved, to)
+        except ValueError:
+            return False
+        return True
+
     def restore(self, saved: Saved | None, to: int) -> None:
         """Become what it was, if it can then be where it shall."""
         if saved is None:
@@ -161,7 +174,10 @@ class Remembered:
 
     def describe(self) -> dict[str, Any]:
         """What it claims."""
-        return {"name": "remembered-layers", "chapters": {"layers": "visible", "snapshot": SAVES}}
+        return {
+            "name": "remembered-layers",
+            "chapters": {"layers": "visible", "snapshot": SAVES, "questions": "visible"},
+        }
 
     def open(self, kind: str, config: Any) -> Any:
         """A fresh cache."""

@@ -7,6 +7,7 @@ visible.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,10 @@ class Remembering:
         self.queries: int | None = None
         self.written = False
 
+    def can_append(self, n: int) -> bool:
+        """Whether so many rows fit."""
+        return n == 0 or self.config.max_len is None or len(self.rows) + n <= self.config.max_len
+
     def append(self, keys: Any, values: Any) -> None:
         """Add rows to the list."""
         n = keys.shape[2]
@@ -109,7 +114,7 @@ class Remembering:
     def rewind(self, to: int) -> None:
         """Drop rows."""
         want(self.can_rewind(to), f"rewind to {to}")
-        del self.rows[to:]
+        self.rows = self.rows[:to]
         self.queries = None
 
     def positions(self) -> list[int]:
@@ -179,7 +184,7 @@ class Remembering:
 
     def snapshot(self, start: int) -> Saved | None:
         """Save the rows from a position on; of a ring all."""
-        first = 0 if self.kind == "ring" else max(0, start)
+        first = 0 if self.newest is not None else max(0, start)
         there = max(0, start) < len(self.rows)
         return Saved(self.kind, self.config, self.rows[first:], first) if there else None
 
@@ -188,11 +193,19 @@ class Remembering:
         if saved is None:
             return self.rewind(to)
         self.mine(saved)
-        back = to == saved.stop or self.newest is None or saved.stop <= self.newest
+        back = to == saved.stop or self.newest is None or saved.stop <= self.kept + self.newest
         want(0 <= to <= saved.stop and saved.start <= len(self.rows) and back, f"restore to {to}")
         self.rows = [*self.rows[: saved.start], *saved.rows][:to]
         self.queries, self.written = None, True
         return None
+
+    def can_restore(self, saved: Saved | None, to: int) -> bool:
+        """Whether another cache like this one can do it."""
+        try:
+            copy(self).restore(saved, to)
+        except ValueError:
+            return False
+        return True
 
     def merge(self, parent: Saved | None, child: Saved | None) -> Saved | None:
         """Join two that meet; of rings take the newer."""
@@ -200,7 +213,7 @@ class Remembering:
         if parent is None or child is None:
             return self.taken(parent or child)
         want(parent is not child, "a snapshot with itself")
-        if self.kind == "ring":
+        if self.newest is not None:
             parent.close()
             return self.taken(child)
         want(parent.stop == child.start, f"{parent.stop} and {child.start} do not meet")
@@ -218,7 +231,7 @@ class Remembering:
     def split(self, saved: Saved | None, at: int) -> tuple[Saved | None, Saved | None]:
         """Cut one in two."""
         self.mine(saved)
-        if saved is None or self.kind == "ring" or at <= saved.start:
+        if saved is None or self.newest is not None or at <= saved.start:
             return None, self.taken(saved)
         if at >= saved.stop:
             return self.taken(saved), None
@@ -234,7 +247,10 @@ class Everything:
 
     def describe(self) -> dict[str, Any]:
         """What it claims."""
-        return {"name": "remembering", "chapters": dict.fromkeys((*KINDS, "mask", "snapshot"), "visible")}
+        return {
+            "name": "remembering",
+            "chapters": dict.fromkeys((*KINDS, "mask", "snapshot", "questions"), "visible"),
+        }
 
     def open(self, kind: str, config: Any) -> Remembering:
         """A fresh cache."""
