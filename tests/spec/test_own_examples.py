@@ -26,7 +26,6 @@ from support.slow import one_in
 BEYOND_A_TABLE = {
     "COPY-9": "its bugs take rows that are alike, more rows in a source than are copied, or show only unobserved",
     "COPY-11": "its bugs take rows that are alike, or show only unobserved",
-    "CACHE-2": "its bug shows only unobserved",
     "RING-21": "its bug begins at a window of 1,025",
     "RING-22": "its bug begins at row 257",
     "ROPE-1": "its bug begins at position 4,096",
