@@ -1,13 +1,13 @@
 """RoPE, with every rounding fixed: it turns pairs of elements of a row like points of the plane.
 
-A pair (x0, x1), at an angle whose cosine and sine are the f32 numbers c and s of `rope_angles`, becomes in f32
+A pair (x0, x1), at an angle whose cosine and sine are the f32 numbers c and s of `rope_tables`, becomes in f32
 
     y0 = fma(x0, c, -(x1 * s))
     y1 = fma(x0, s, x1 * c)
 
-where a product by itself is rounded and `fma` rounds once; then both are rounded to the dtype of the rows. At
-position 0 a row is left as it is. So the result depends on the elements of the pair and on the position of its row
-alone.
+where a product by itself is rounded and `fma` rounds once; then both are rounded to the dtype of the rows. Where c
+is 1 and s is 0, a pair is left as it is. So the result depends on the elements of the pair and on the position of
+its row alone.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from kvref.arithmetic import rope_angles as angles
+from kvref.arithmetic import rope_scaling, rope_tables
 from kvref.arithmetic.strict_attention import fma
 from kvref.cite import cite
 from kvref.memory import meter
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
 from kvspec.refusals import rope as refusals
+from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
 
 
 def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
@@ -41,7 +42,7 @@ def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) ->
     if asked is None:
         return queries, keys
     positions = first + np.arange(keys.shape[2])
-    cite("ROPE-19", "ROPE-21", "ROPE-22", "ROPE-23")
+    cite("ROPE-19", "ROPE-21", "ROPE-22", "ROPE-23", *(() if asked.scaling is None else ("ROPE-37",)))
     return _inside(queries, positions, asked), _inside(keys, positions, asked)
 
 
@@ -57,7 +58,7 @@ def _inside(rows: Array, positions: Array, rope: Rope) -> Array:
 def _made(rows: Array, positions: Array, rope: Rope) -> Array:
     dims = demand(rows, positions, rope)
     _cite(rows, positions, rope, dims)
-    return _turned(np.asarray(rows), positions, rope.pairing, dims, rope.base)
+    return _turned(np.asarray(rows), positions, rope, dims)
 
 
 def demand(rows: Array, positions: Array, rope: Rope) -> int:
@@ -70,17 +71,46 @@ def demand(rows: Array, positions: Array, rope: Rope) -> int:
         raise refusals.dims("ROPE-12", dims, width)
     if rope.base < 1:
         raise refusals.base("ROPE-13", rope.base)
+    if not _sensible(rope.scaling, dims, rope.base):
+        raise refusals.scaling("ROPE-38", rope.scaling, dims, rope.base)
     return dims
+
+
+def _sensible(scaling: Scaling | None, dims: int, base: int) -> bool:
+    """Whether a scaling gives a frequency above 0 to every pair of these many elements."""
+    if scaling is None:
+        return True
+    told = numbers(scaling)
+    if not np.isfinite(told).all() or min(told) <= 0 or told[0] < 1:
+        return False
+    match scaling:
+        case NTK():
+            return dims > 2
+        case Llama3():
+            return scaling.low_freq_factor < scaling.high_freq_factor
+        case LongRoPE():
+            return scaling.original > 1 and len(scaling.short) == len(scaling.long) == dims // 2
+        case YaRN():
+            low, high = rope_scaling.ends(scaling, dims, base) if base > 1 else (1, 0)
+            return scaling.beta_slow < scaling.beta_fast and low <= high
+    return True
+
+
+CLAUSES = {Linear: "ROPE-31", NTK: "ROPE-32", Llama3: "ROPE-33", YaRN: "ROPE-34", LongRoPE: "ROPE-36"}
+"""What each scaling does to frequencies."""
 
 
 def _cite(rows: Array, positions: Array, rope: Rope, dims: int) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-8", "ROPE-9")
     if positions.any():  # at position 0 nothing is turned
-        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5", "ROPE-15", "ROPE-16", "ROPE-17")
+        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-5", "ROPE-16", "ROPE-17")
+        cite(*(("ROPE-3", "ROPE-15") if rope.scaling is None else (CLAUSES[type(rope.scaling)], "ROPE-39")))
+    if rope_scaling.factor(rope.scaling) != 1:
+        cite("ROPE-35", "ROPE-39")
     if dims < rows.shape[-1]:
         cite("ROPE-4", "ROPE-18")
-    if (positions == 0).any():
+    if (positions == 0).any() and rope_scaling.factor(rope.scaling) == 1:
         cite("ROPE-6", "ROPE-18")
     with np.errstate(invalid="ignore"):
         if not np.isfinite(rows).all():
@@ -94,17 +124,17 @@ def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
     return slice(0, dims // 2), slice(dims // 2, dims)
 
 
-def _turned(rows: Array, positions: Array, pairing: str, dims: int, base: int) -> Array:
-    first, second = pairs(pairing, dims)
-    c, s = (a.astype(np.float64) for a in angles.table(positions, dims, base))
-    made = rows.copy()
+def _turned(rows: Array, positions: Array, rope: Rope, dims: int) -> Array:
+    first, second = pairs(rope.pairing, dims)
+    c, s = (a.astype(np.float64) for a in rope_tables.table(positions, dims, rope.base, rope.scaling))
+    made, still = rows.copy(), (c == 1) & (s == 0)
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         x0, x1 = wide[..., first], wide[..., second]
         made[..., first] = _rounded(fma(x0, c, -_f32(x1 * s)), rows.dtype)
         made[..., second] = _rounded(fma(x0, s, _f32(x1 * c)), rows.dtype)
-    here: Array = positions == 0
-    made[:, :, here] = rows[:, :, here]
+    for half in (first, second):
+        made[..., half] = np.where(still, rows[..., half], made[..., half])
     return made
 
 

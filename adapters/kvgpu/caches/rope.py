@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from kvgpu.caches.queries import FLOAT
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Geometry
+from kvgpu.memory.rope_scaling import sensible
 from kvgpu.runtime import Work
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import rope as refusals
+from kvspec.rope_scaling import numbers
 
 
 def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
@@ -39,7 +41,7 @@ def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
 
 def demand(rope: Rope | None, width: int) -> int:
     """How many elements of a row of this width are turned. Refuses an odd number, fewer than 2, more than the
-    row has, and a base below 1."""
+    row has, a base below 1, and a senseless scaling."""
     if rope is None:
         return 0
     dims = rope.dims if rope.dims is not None else width
@@ -47,6 +49,10 @@ def demand(rope: Rope | None, width: int) -> int:
         raise refusals.dims("ROPE-12", dims, width)
     if rope.base <= 0:
         raise refusals.base("ROPE-13", rope.base)
+    told = (1.0,) if rope.scaling is None else numbers(rope.scaling)
+    proper = told[0] >= 1 and all(0 < x < inf for x in told)
+    if not proper or not sensible(rope.scaling, dims, rope.base):
+        raise refusals.scaling("ROPE-38", rope.scaling, dims, rope.base)
     return dims
 
 
@@ -87,7 +93,7 @@ def _turn(
     space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
 ) -> None:
     """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows."""
-    table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base)
+    table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base, rope.scaling)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize
     heads, others, parts = prod(keys.shape[:-2]), prod(queries.shape[:-2]), len(turned)

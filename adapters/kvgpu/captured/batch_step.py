@@ -35,7 +35,8 @@ class CapturedBatchStep(Step):
         self._kernel = learned(self.space.runtime, batch.config.dtype)
         self._angles = self.space.runtime.allocate(max(1, batch.max_len * self._dims) * FLOAT.itemsize)
         if turn:
-            lines = rope_angles.table(np.arange(batch.max_len, dtype=np.int64), self._dims, turn.base)
+            positions = np.arange(batch.max_len, dtype=np.int64)
+            lines = rope_angles.table(positions, self._dims, turn.base, turn.scaling)
             self.space.runtime.upload(lines, self._angles)
         self._capture()
 

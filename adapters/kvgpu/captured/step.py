@@ -31,14 +31,15 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals
+from kvspec.rope_scaling import Scaling
 
 
 class Line(Tables):
     """Takes one line of a table of all positions: that of a length on the device."""
 
-    def __init__(self, runtime: Runtime, positions: int, dims: int, base: int) -> None:
+    def __init__(self, runtime: Runtime, positions: int, dims: int, turn: Rope) -> None:
         super().__init__(runtime)
-        whole = rope_angles.table(np.arange(positions, dtype=np.int64), dims, base)
+        whole = rope_angles.table(np.arange(positions, dtype=np.int64), dims, turn.base, turn.scaling)
         self._geometry = Geometry(1, dims * FLOAT.itemsize, 0)
         self._whole, self._line = runtime.allocate(whole.nbytes), runtime.allocate(self._geometry.k_bytes)
         runtime.upload(whole, self._whole)
@@ -54,7 +55,7 @@ class Line(Tables):
         numbers = gather, heads, rows, first, width, 0, *starts, size
         self._runtime.launch(f"page{word}", Work(width, rows), *blocks, *numbers)
 
-    def table(self, positions: Array, dims: int, base: int) -> Block:
+    def table(self, positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Block:
         """Give the line that `find` took, whatever the positions are."""
         return self._line
 
@@ -168,7 +169,7 @@ class CapturedStep(Step):
         self._geometry = self.layers.geometry_of(self.layers.groups)
         self.rows = Place.packed(self.space.scratch("rows", self._geometry.packed(1)[1]), self._geometry, 1)
         self._keys = self._room("turned keys", 1, config.kv_heads, config.k_dim, DTYPES[config.dtype])
-        self._line = Line(runtime, store.max_len, self._dims, turn.base) if turn else None
+        self._line = Line(runtime, store.max_len, self._dims, turn) if turn else None
         self.space.tables = self._line or self.space.tables
         self._capture()
 

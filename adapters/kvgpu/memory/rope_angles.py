@@ -1,4 +1,4 @@
-"""Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * base^(-2i/dims).
+"""Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * frequency.
 
 An angle is a whole number of 2^-192 turns. It is one product of position and frequency, and
 whole turns are dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too.
@@ -9,21 +9,18 @@ number is nearest; such a number is computed again in whole numbers.
 
 from __future__ import annotations
 
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
+from kvgpu.memory.rope_scaling import DIGITS, PI, attention_factor, frequencies
 from kvspec.geometry import Array
-
-DIGITS = 192
-"""Bits after the point of an angle, whose unit is a full circle."""
+from kvspec.rope_scaling import LongRoPE, Scaling
 
 LIMB = 32
 """Bits of a limb: the product of two limbs fits into 64 bits."""
-
-PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 
 DOUBT = 1 << 8
 """An f64 number nearer than this to the midpoint of two f32 numbers is computed again; in units in the last place
@@ -31,30 +28,33 @@ of f64."""
 
 
 @lru_cache(maxsize=64)
-def _frequencies(dims: int, base: int) -> tuple[int, ...]:
-    """Give the frequency of each pair, as a whole number of 2^-192 turns per position."""
-    with localcontext(Context(prec=90)):
-        log, whole = Decimal(base).ln(), Decimal(2) ** DIGITS / (2 * Decimal(PI))
-        return tuple(int(((log * (-2 * i) / dims).exp() * whole).to_integral_value()) for i in range(dims // 2))
-
-
-@lru_cache(maxsize=64)
-def _limbs(dims: int, base: int) -> Array:
+def _limbs(dims: int, base: int, scaling: Scaling | None, far: bool) -> Array:
     """Give the frequencies `[limbs, pairs]`, the least digits first."""
-    numbers, mask = _frequencies(dims, base), (1 << LIMB) - 1
+    numbers, mask = frequencies(dims, base, scaling, far), (1 << LIMB) - 1
     return np.array([[f >> k & mask for f in numbers] for k in range(0, DIGITS, LIMB)], np.uint64)
 
 
-def table(positions: Array, dims: int, base: int) -> Array:
+def table(positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Array:
     """Compute cosine and sine `[n, dims / 2, 2]` in f32 of each pair at each position, `[n]` in i64."""
-    above, below = _fractions(np.abs(positions).astype(np.uint64), _limbs(dims, base))
+    far = positions >= scaling.original if isinstance(scaling, LongRoPE) else np.zeros(len(positions), np.bool_)
+    made = np.empty((len(positions), dims // 2, 2), np.float32)
+    for there in (False, True):
+        made[far == there] = _table(positions[far == there], dims, base, scaling, there)
+    return made
+
+
+def _table(positions: Array, dims: int, base: int, scaling: Scaling | None, far: bool) -> Array:
+    above, below = _fractions(np.abs(positions).astype(np.uint64), _limbs(dims, base, scaling, far))
     quarter = (above + np.uint64(1 << 61)) >> np.uint64(62)
     x = _radians((above - (quarter << np.uint64(62))).view(np.int64), below)
     cos, sin, way = np.cos(x), np.sin(x), np.sign(positions)[:, None]
     found = np.stack([_choose(quarter, cos, -sin, -cos, sin), _choose(quarter, sin, cos, -sin, -cos) * way], -1)
+    factor = attention_factor(scaling)
+    found *= float(factor)
     made = found.astype(np.float32)
     for t, i, which in zip(*np.nonzero(_doubtful(found)), strict=True):
-        made[t, i, which] = _surely(int(positions[t]) * _frequencies(dims, base)[i], int(which))
+        turns = int(positions[t]) * frequencies(dims, base, scaling, far)[i]
+        made[t, i, which] = _surely(turns, int(which), factor)
     return made
 
 
@@ -91,9 +91,9 @@ def _doubtful(found: Array) -> Array:
     return np.asarray(np.abs(digits - (1 << 28)) <= DOUBT)
 
 
-def _surely(turns: int, which: int) -> np.float32:
-    """Compute cosine (0) or sine (1) of an angle, in units of 2^-192 turns, by its series in whole numbers; round
-    once."""
+def _surely(turns: int, which: int, factor: Decimal) -> np.float32:
+    """Compute cosine (0) or sine (1) of an angle, in units of 2^-192 turns, by its series in whole numbers; times
+    the factor, round once."""
     one = 1 << DIGITS
     angle = turns % one * 2 * int(Decimal(PI).scaleb(60)) // 10**60
     term, found, k = one, 0, 0
@@ -101,7 +101,8 @@ def _surely(turns: int, which: int) -> np.float32:
         if k % 2 == which:
             found += term if k % 4 < 2 else -term
         k, term = k + 1, term * angle // (one * (k + 1))
-    return np.float32(_to_odd(found))
+    times, by = factor.as_integer_ratio()
+    return np.float32(_to_odd(found * times // by))
 
 
 def _to_odd(number: int) -> float:

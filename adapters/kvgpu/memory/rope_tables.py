@@ -15,6 +15,7 @@ import numpy as np
 from kvgpu.memory import rope_angles as angles
 from kvgpu.runtime import Block, Runtime
 from kvspec.geometry import Array
+from kvspec.rope_scaling import Scaling
 
 KEPT = 4
 """Tables that are kept: layers of one model may differ in base."""
@@ -35,6 +36,7 @@ class Key(NamedTuple):
     positions: bytes
     dims: int
     base: int
+    scaling: Scaling | None
 
 
 class Tables:
@@ -46,12 +48,12 @@ class Tables:
         self._free: list[Block] = []
         self._kept: OrderedDict[Key, Block] = OrderedDict()
 
-    def table(self, positions: Array, dims: int, base: int) -> Block:
+    def table(self, positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Block:
         """Give the table of these positions, `[n, dims / 2, 2]` in f32: one that is there, or one uploaded now over
         the oldest. Raises MemoryError, and then keeps the tables that were there."""
-        key = Key(positions.tobytes(), dims, base)
+        key = Key(positions.tobytes(), dims, base, scaling)
         if key not in self._kept:
-            made = lines(positions, dims, base)
+            made = lines(positions, dims, base, scaling)
             self._grow(made.nbytes)
             block = self._free.pop() if self._free else self._kept.popitem(last=False)[1]
             self._runtime.upload(made, block)
@@ -71,17 +73,17 @@ class Tables:
             block.release()
 
 
-def lines(positions: Array, dims: int, base: int) -> Array:
+def lines(positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Array:
     """Give cosines and sines as `rope_angles.table` does; for a few adjacent positions from pieces made before."""
     first, n = int(positions[0]), len(positions)
     if n > PIECE or not 0 <= first < FAR or (np.diff(positions) != 1).any():
-        return angles.table(positions, dims, base)
-    pieces = [_piece(i, dims, base) for i in range(first // PIECE, (first + n - 1) // PIECE + 1)]
+        return angles.table(positions, dims, base, scaling)
+    pieces = [_piece(i, dims, base, scaling) for i in range(first // PIECE, (first + n - 1) // PIECE + 1)]
     at = first % PIECE
     whole: Array = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     return whole[at : at + n]
 
 
 @lru_cache(maxsize=64)
-def _piece(number: int, dims: int, base: int) -> Array:
-    return angles.table(np.arange(number * PIECE, (number + 1) * PIECE, dtype=np.int64), dims, base)
+def _piece(number: int, dims: int, base: int, scaling: Scaling | None) -> Array:
+    return angles.table(np.arange(number * PIECE, (number + 1) * PIECE, dtype=np.int64), dims, base, scaling)

@@ -197,6 +197,13 @@ def _position(b: int, random: Random) -> str:
     return f"growing kv_heads=1 k_dim=8 v_dim=8 dtype=f32: rotate {random.choice((1, 3))} at={b}"
 
 
+def _stretched(b: int, random: Random) -> str:
+    """A position in a context that is longer than a model's first, by each scaling that needs no list."""
+    scalings = "linear:8", "ntk:8", "llama3:8:1:4:8192", "yarn:16:8192", "yarn:40:4096:32:1:1"
+    how = f"base={random.choice((10_000, 500_000))} scaling={random.choice(scalings)}"
+    return f"growing kv_heads=1 k_dim={random.choice((64, 128))} v_dim=8 dtype=f32: rotate 1 at={b} {how}"
+
+
 def _rotated(b: int, random: Random) -> str:
     return f"growing kv_heads=1 k_dim=8 v_dim=8 dtype=f32: rotate {b} at={random.choice((0, 5, 4090))}"
 
@@ -228,5 +235,6 @@ RECIPES = (
         for f in ("k_dim", "v_dim")
     ),
     Recipe("rope", "position", _position, on=caches_with("rotate")),
+    Recipe("rope", "position of a long context", _stretched, most=131_072, on=caches_with("rotate")),
     Recipe("rope", "rows", _rotated, most=1025, on=caches_with("rotate")),
 )

@@ -15,6 +15,7 @@ from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
 from kvconform.oracle.trace_inputs import halved
 from kvspec.geometry import Array, Config
+from kvspec.operations.arguments import PAIRINGS
 from kvspec.operations.table import caches_with
 from kvspec.trace import Trace
 
@@ -127,3 +128,18 @@ def block(draw: st.DrawFn, config: Config) -> Sides:
     before = [f"attend {draw(st.integers(1, 4))} rope={rope}" for _ in range(draw(st.integers(0, 2)))]
     one, each = [f"attend {n} rope={rope}"], [f"attend 1 rope={rope}"] * n
     return Sides(_trace(config, *before, *one), _trace(config, *before, *each))
+
+
+@law("ROPE-41", needs=("rope",), kinds=caches_with("rotate"))
+def interpolated(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows further apart by a factor, which divides frequencies; or where they are. Or a factor of 1, or none."""
+    (at, stride), n, pairing = (
+        _position(draw),
+        draw(st.integers(1, 4)),
+        f"pairing={draw(st.sampled_from(PAIRINGS))}",
+    )
+    factor = draw(st.sampled_from((1, 2, 4, 7, 32)))
+    ones = ("linear:1", "llama3:1:1:4:64", "yarn:1:8192", *(("ntk:1",) if config.k_dim > 2 else ()))
+    scaling = f"linear:{factor}" if factor > 1 else draw(st.sampled_from(ones))
+    apart = f"rotate {n} {factor * at} stride={factor * stride} {pairing} scaling={scaling}"
+    return Sides(_trace(config, apart), _trace(config, f"rotate {n} {at} stride={stride} {pairing}"))

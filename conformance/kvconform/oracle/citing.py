@@ -53,7 +53,7 @@ def cite_operation(op: Operation, kind: str, batched: bool = False, attended: bo
     if own and op["op"] in TAKES_ROWS and op.get("fill") == "bits" and opened(kind).bits:
         cite(opened(kind).bits)
     if op["op"] == "rotate" and op.get("by") is not None:
-        cite("ROPE-14")
+        cite("ROPE-14", *(("ROPE-40",) if op.get("scaling", "none") != "none" else ()))
     if LETTERS["BATCH"] in chapters_of(op):
         cite(WITHIN)
     elif batched:

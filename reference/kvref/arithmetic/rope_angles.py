@@ -13,25 +13,24 @@ from functools import lru_cache
 
 import numpy as np
 
-from kvspec.geometry import Array
-
 DIGITS = 70
 """Decimal digits of every number."""
 
-_EXACT = Context(prec=DIGITS)
+EXACT = Context(prec=DIGITS)
+"""Where all of it is computed."""
 
 
 @lru_cache(maxsize=4096)
-def frequency(pair: int, dims: int, base: int) -> Decimal:
-    """base^(-2i/dims), the angle by which pair i turns from one position to the next."""
-    with localcontext(_EXACT):
+def frequency(pair: int, dims: int, base: int | Decimal) -> Decimal:
+    """base^(-2i/dims), the angle by which pair i turns from one position to the next, where nothing scales it."""
+    with localcontext(EXACT):
         return (Decimal(base).ln() * Decimal(-2 * pair) / Decimal(dims)).exp()
 
 
 @lru_cache(maxsize=1)
-def _quarter() -> Decimal:
+def quarter() -> Decimal:
     """Pi / 2, by pi / 4 = 4 arctan(1/5) - arctan(1/239) (Machin)."""
-    with localcontext(_EXACT):
+    with localcontext(EXACT):
         return 2 * (4 * _arctan_of_one_by(5) - _arctan_of_one_by(239))
 
 
@@ -40,15 +39,15 @@ def _arctan_of_one_by(x: int) -> Decimal:
 
 
 @lru_cache(maxsize=1 << 16)
-def cosine_and_sine(position: int, pair: int, dims: int, base: int) -> tuple[np.float32, np.float32]:
-    """Give cosine and sine of the angle of pair i at a position."""
-    with localcontext(_EXACT):
-        angle = position * frequency(pair, dims, base)
-        turns = (angle / _quarter()).to_integral_value()
-        cos, sin = _series(angle - turns * _quarter())
+def cosine_and_sine(position: int, frequency: Decimal, factor: Decimal) -> tuple[np.float32, np.float32]:
+    """Give cosine and sine of position * frequency, both times the factor."""
+    with localcontext(EXACT):
+        angle = position * frequency
+        turns = (angle / quarter()).to_integral_value()
+        cos, sin = _series(angle - turns * quarter())
         for _ in range(int(turns % 4) % 4):
             cos, sin = -sin, cos
-        return nearest(cos), nearest(sin)
+        return nearest(cos * factor), nearest(sin * factor)
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:
@@ -67,11 +66,3 @@ def nearest(x: Decimal) -> np.float32:
     if np.float64(wide).view(np.int64) & ((1 << 29) - 1) == 1 << 28:
         wide = float(np.nextafter(wide, np.inf if x > Decimal(wide) else -np.inf))
     return np.float32(wide)
-
-
-def table(positions: Array, dims: int, base: int) -> tuple[Array, Array]:
-    """Cosines and sines `[n, dims / 2]` in f32 for positions `[n]`."""
-    pairs = range(dims // 2)
-    made = [[cosine_and_sine(int(p), i, dims, base) for i in pairs] for p in positions]
-    both = np.array(made, np.float32).reshape(len(positions), len(pairs), 2)
-    return both[..., 0], both[..., 1]

@@ -29,9 +29,10 @@ class ListModel:
         self, claims: Mapping[str, Claim] | None = None, rows: Mapping[int, KeyAndValue] | None = None
     ) -> None:
         self._claims = claims or {}
-        self._angles = str(self._claims.get(LETTERS["ROPE"], Claim("visible")).dialect("angles"))
+        claimed = self._claims.get(LETTERS["ROPE"], Claim("visible"))
+        self._turns = rope.Declared(str(claimed.dialect("angles")), str(claimed.dialect("long")))
         tanh = str(self._claims.get(LETTERS["ATTN"], Claim("visible")).dialect("tanh"))
-        self._known = KnownRows(rows, self._angles, tanh)
+        self._known = KnownRows(rows, self._turns, tanh)
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
@@ -57,7 +58,7 @@ class ListModel:
 
     def rotate(self, rows: Rows | Turned | None, positions: Array, rope_: Rope) -> Turned | None:
         """Rows turned each by its position."""
-        return rope.rotate(rows, positions, rope_, self._angles)
+        return rope.rotate(rows, positions, rope_, self._turns)
 
     def fetch(self, rows: Rows) -> Rows:
         """There is no device: rows are where they are."""

@@ -28,13 +28,16 @@ FIRST_OF_ZEROS = -100
 
 class KnownRows:
     """The rows themselves, by serial, if arrays were made. `key_errors`: how far keys that RoPE turned may be off.
-    `angles`: the dtype in which RoPE's angles are computed. `tanh`: how exact the tanh of a softcap is."""
+    `turns`: what is declared of RoPE. `tanh`: how exact the tanh of a softcap is."""
 
     def __init__(
-        self, rows: Mapping[int, attention_bound.Rows] | None = None, angles: str = "f64", tanh: str = "f32"
+        self,
+        rows: Mapping[int, attention_bound.Rows] | None = None,
+        turns: rope.Declared = rope.USUAL,
+        tanh: str = "f32",
     ) -> None:
         self._made: Mapping[int, attention_bound.Rows] = {} if rows is None else rows
-        self._angles, self._tanh = angles, attention_bound.TANH[tanh]
+        self._turns, self._tanh = turns, attention_bound.TANH[tanh]
         self._turned: dict[int, attention_bound.Rows] = {}
         self.key_errors: dict[int, Array] = {}
 
@@ -53,21 +56,21 @@ class KnownRows:
         if how.rope is not None:
             rope.demand(keys.shape, np.arange(keys.n), how.rope)
             rope.cite_turned(keys, first + np.arange(keys.n), how.rope)
-            cite("ROPE-19", "ROPE-21", "ROPE-23")
+            cite("ROPE-19", "ROPE-21", "ROPE-23", *(() if how.rope.scaling is None else ("ROPE-37",)))
         if queries.array is None:
             return None
         asked = rope.exactly(queries.array, "f32")
         if how.rope is None or keys.array is None:
             return asked
         where = first + np.arange(keys.n)
-        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._angles)
+        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._turns)
         rounded = forms.rounding(config, turned.middle, turned.bound)
         for i, serial in enumerate(keys.serials[0]):
             if serial not in self._made:
                 continue  # a form rounded it
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
             self.key_errors[serial] = turned.bound[:, :, i] + rounded[:, :, i]
-        return rope.turned(asked, where, how.rope, self._angles)
+        return rope.turned(asked, where, how.rope, self._turns)
 
     def output(
         self,

@@ -1,17 +1,17 @@
 """RoPE in the list model: every pair turned in f64, and how far from that a result in f32 may be.
 
 With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
-(a, b) at an angle t = position * base^(-2i/dims):
+(a, b) at an angle t = position * base^(-2i/dims), or as a scaling has it, with an attention factor m:
 
 - Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|: the frequency, the
   position and their product are computed in f64, there and here. Where a claim declares angles in f32, `off_in_f32`
-  is added.
-- Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) (|a| + |b|).
+  is added. A scaling makes both `spread` times as large; m other than 1 is rounded, and a product: 2 u more.
+- Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) m (|a| + |b|).
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
 
 Where a result may be beyond the largest number of the dtype, and in a pair with NaN or an infinity, there is no
-bound. At position 0, and from the element `dims` on, nothing is turned, and nothing may be off.
+bound. At position 0 without m, and from the element `dims` on, nothing is turned, and nothing may be off.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kvref.cite import cite
+from kvref.list_model import rope_scaling
 from kvref.list_model.attention_bound import U
 from kvref.list_model.rows import Rows
 from kvspec.contract.attention import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array
+from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, YaRN
 
 ROUNDED = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
 """Largest relative error of rounding an f32 number to a dtype."""
@@ -38,14 +40,25 @@ FAR = 2.0**-46
 units of 2^-53, up to bases of 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
 
 
-def off_in_f32(angle: Array, pair: int, dims: int, base: int) -> Array:
+class Declared(NamedTuple):
+    """What an adapter declares of its RoPE: see the dialects of the chapter."""
+
+    angles: str = "f64"
+    long: str = "row"
+
+
+USUAL = Declared()
+"""What is not declared."""
+
+
+def off_in_f32(angle: Array, pair: int, dims: int, base: float, spread: float = 1) -> Array:
     """How much further cosines and sines may be off where all is computed in f32: ROPE derives it.
 
     The digits of the exponent count as often as it is large; a running product adds 3 units a pair. Cosine and sine
-    are within 4.
+    are within 4. `spread`: what a scaling makes of these.
     """
     units = 4 * (2 * pair / dims) * np.log(base) + 3 * pair + 5
-    return np.asarray((4 + units * np.abs(angle)) * U)
+    return np.asarray((4 + spread * units * np.abs(angle)) * U)
 
 
 LARGEST = {"f32": 2.0**127, "f16": 65504.0, "bf16": 2.0**127}
@@ -60,22 +73,22 @@ class Turned(NamedTuple):
     dtype: str
 
 
-def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope, angles: str = "f64") -> Turned | None:
+def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope, declared: Declared = USUAL) -> Turned | None:
     """Rows `[B, H, n, dim]` turned each by its position, `[n]`, by angles in f64 or f32; rows that were turned
     before may be turned again. None where no arrays were made."""
     if rows is None or isinstance(rows, Turned):
-        return rows and _unless_empty(rows, positions, rope, angles)
+        return rows and _unless_empty(rows, positions, rope, declared)
     cite("ROPE-9")
     if 0 in rows.shape:
         cite("ROPE-10")
     else:
         demand(rows.shape, positions, rope)
         cite_turned(rows, positions, rope)
-    return None if rows.array is None else _unless_empty(exactly(rows.array, rows.dtype), positions, rope, angles)
+    return None if rows.array is None else _unless_empty(exactly(rows.array, rows.dtype), positions, rope, declared)
 
 
-def _unless_empty(rows: Turned, positions: Array, rope: Rope, angles: str) -> Turned:
-    return turned(rows, positions, rope, angles) if rows.middle.size else rows
+def _unless_empty(rows: Turned, positions: Array, rope: Rope, declared: Declared) -> Turned:
+    return turned(rows, positions, rope, declared) if rows.middle.size else rows
 
 
 def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
@@ -86,16 +99,24 @@ def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
         raise Refused("ROPE-12", "elements that are no pairs of the row")
     if rope.base < 1:
         raise Refused("ROPE-13", "a base of no frequencies")
+    rope_scaling.demand(rope, shape[3] if rope.dims is None else rope.dims)
+
+
+CLAUSES = {Linear: "ROPE-31", NTK: "ROPE-32", Llama3: "ROPE-33", YaRN: "ROPE-34", LongRoPE: "ROPE-36"}
+"""What each scaling does to frequencies."""
 
 
 def cite_turned(rows: Rows, positions: Array, rope: Rope) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-8")
     if positions.any():  # at position 0 nothing is turned
-        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-3", "ROPE-5")
+        frequencies = "ROPE-3" if rope.scaling is None else CLAUSES[type(rope.scaling)]
+        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", frequencies, "ROPE-5")
     if rope.dims not in (None, rows.shape[3]):
         cite("ROPE-4")
-    if (positions == 0).any():
+    if rope_scaling.factor(rope.scaling) != 1:
+        cite("ROPE-35")
+    elif (positions == 0).any():
         cite("ROPE-6")
     if rows.fill == "bits":
         cite("ROPE-7")
@@ -108,29 +129,41 @@ def exactly(rows: Array, dtype: str) -> Turned:
     return Turned(wide, np.zeros_like(wide), dtype)
 
 
-def turned(given: Turned, positions: Array, rope: Rope, angles: str = "f64") -> Turned:
-    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`, by angles in f64 or f32."""
+def turned(given: Turned, positions: Array, rope: Rope, declared: Declared = USUAL) -> Turned:
+    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`."""
     middle, bound, dims = given.middle.copy(), given.bound.copy(), rope.dims or given.middle.shape[-1]
+    frequencies = rope_scaling.frequencies(rope, dims, positions, declared.long)
+    m = rope_scaling.factor(rope.scaling)
     for i in range(dims // 2):
         at = [2 * i, 2 * i + 1] if rope.pairing == "norm" else [i, i + dims // 2]
-        angle = positions.astype(np.float64) * float(rope.base) ** (-2.0 * i / dims)
-        off = U + FAR * np.abs(angle) + (off_in_f32(angle, i, dims, rope.base) if angles == "f32" else 0)
+        angle = positions.astype(np.float64) * frequencies[:, i]
+        off = _angle_error(angle, i, dims, rope, declared.angles) + (0 if m == 1 else 2 * U)
         with np.errstate(all="ignore"):
             pair = given.middle[..., at], given.bound[..., at]
-            middle[..., at], bound[..., at] = _pair(*pair, angle, off, given.dtype)
+            middle[..., at], bound[..., at] = _pair(*pair, angle, off, given.dtype, m)
     return Turned(middle, bound, given.dtype)
 
 
-def _pair(x: Array, off: Array, angle: Array, angle_error: Array, dtype: str) -> tuple[Array, Array]:
-    """Pairs `[..., n, 2]` turned by angles `[n]`, whose cosines and sines may be off by `angle_error`, `[n]`."""
-    c, s = np.cos(angle), np.sin(angle)
+def _angle_error(angle: Array, pair: int, dims: int, rope: Rope, angles: str) -> Array:
+    """How far the cosine and the sine of an angle may be off, `[n]`."""
+    spread = rope_scaling.spread(rope.scaling)
+    off: Array = U + spread * FAR * np.abs(angle)
+    if angles == "f32":
+        off = off + off_in_f32(angle, pair, dims, rope_scaling.base_of(rope, dims), spread)
+    return off
+
+
+def _pair(x: Array, off: Array, angle: Array, angle_error: Array, dtype: str, m: float) -> tuple[Array, Array]:
+    """Pairs `[..., n, 2]` turned by angles `[n]`, whose cosines and sines may be off by `angle_error`, `[n]`, and
+    made m times as long."""
+    c, s = m * np.cos(angle), m * np.sin(angle)
     e = angle_error[:, None]
     y = np.stack([x[..., 0] * c - x[..., 1] * s, x[..., 0] * s + x[..., 1] * c], -1)
     c, s = np.abs(c), np.abs(s)
     before = np.stack([off[..., 0] * c + off[..., 1] * s, off[..., 0] * s + off[..., 1] * c], -1)
-    size = (np.abs(x) + off).sum(-1, keepdims=True)
+    size = m * (np.abs(x) + off).sum(-1, keepdims=True)
     error = before + size * (e + 3 * U * (1 + e))
     error = error + ROUNDED[dtype] * (np.abs(y) + error) + LOST[dtype]
-    still = (angle == 0)[:, None]
+    still = ((angle == 0) & (m == 1))[:, None]
     unsure = ~np.isfinite(x).all(-1, keepdims=True) | (~still & ~(size + error <= LARGEST[dtype]))
     return y, np.where(unsure, np.inf, np.where(still, off, error))

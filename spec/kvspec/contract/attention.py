@@ -6,15 +6,17 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from kvspec.geometry import Array
 from kvspec.masks import CAUSAL, Logical
+from kvspec.rope_scaling import Scaling
 
 
 class Rope(NamedTuple):
-    """How to rotate rows: which elements pair up, the base of the frequencies, and how many elements of a row
-    (None: all)."""
+    """How to rotate rows: which elements pair up, the base of the frequencies, how many elements of a row (None:
+    all), and how a longer context changes the frequencies (None: it does not)."""
 
     pairing: Literal["norm", "neox"] = "neox"
     base: int = 10000
     dims: int | None = None
+    scaling: Scaling | None = None
 
 
 class Attention(NamedTuple):

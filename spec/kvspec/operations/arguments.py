@@ -6,6 +6,7 @@ from kvspec.chapters.record import Argument
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
+from kvspec.rope_scaling import PATTERN as SCALING
 
 ALIKE = (
     "alike",
@@ -62,6 +63,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES, "tokens": TOKENS, "media": MEDIA}
+TEXTS["scaling"] = SCALING
 """The patterns of text arguments, by what they hold."""
 
 

@@ -30,6 +30,15 @@ GROWING = 3
 FAR = (100_000, (1 << 31) - 1, 1 << 32, 1 << 40)
 """Positions at which angles or integers of low precision go wrong."""
 
+CONTEXT = 8192
+"""The length of context on which released models were trained first."""
+
+LONG = (CONTEXT - 1, CONTEXT, 32_768, 131_071)
+"""Positions in the contexts that models are run on."""
+
+HEADS = (64, 128)
+"""Widths of the heads of released models."""
+
 NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
 """Positions with a cosine or sine so near the midpoint of two f32 numbers that f64 cannot tell the nearest; or so
 near 0 that it depends on the far digits of the angle alone."""
@@ -51,10 +60,14 @@ def moves(session: Session) -> list[str]:
         return [*attends, *(f"rollback {to}" for to in range(GROWING)), "reset", *STILL]
     room = 3 if cache.config.window else GROWING - cache.offset
     attends = [f"attend {n} rope={p}" for n in range(1, room + 1) for p in PAIRINGS if n < 3 or p == "neox"]
+    attends += [f"attend 1 rope=neox scaling={LISTS}"]
     near = cache.config.window is not None and cache.offset > cache.config.window
     refused = ["attend 1 rope=neox k_dim=5", "attend 0 rope=norm"]
     return [*attends, *rewinds(cache.offset, near), "free", *refused, *STILL]
 
+
+LISTS = "longrope:4:2:1,1.5:2,4"
+"""Two lists for the covered caches, which have positions on either side of 2."""
 
 STILL = (
     "rotate 2 1",
@@ -63,6 +76,8 @@ STILL = (
     "rotate 2 100000 base=7 dtype=f32 stride=-3",
     "rotate 1 1 dims=3",
     "rotate 1 1 base=0",
+    "rotate 2 3 scaling=yarn:4:64:8:1",
+    "rotate 1 1 scaling=linear:0.5",
     "rotate 2 1 positions=1",
     "rotate 0 1 dims=3",
     "rotate 3 2 k_dim=7 dims=6 kv_heads=2 batch=2 fill=bits",
@@ -108,7 +123,7 @@ def explored(draw: st.DrawFn, claimed: Collection[str] = CHAPTERS) -> Trace:
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
     attends = ("attend",) * 3 if "attention" in claimed else ()
     return drawing.times(
-        draw(st.integers(2, LONGEST)), ("rotate", "rotate", *attends, "back", "append", "scribble")
+        draw(st.integers(2, LONGEST)), ("rotate", "rotate", "stretch", *attends, "back", "append", "scribble")
     )
 
 
@@ -130,7 +145,32 @@ class _Drawing(Drawing):
         )
         odd = self.of(*[""] * 12, " k_dim=5", " positions=1", " base=0")
         pairing = self.of(*PAIRINGS) if odd == " base=0" else self._turning()
-        return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}"
+        scaling = self.of("", "", self._scaling(width - width % 2, self.of(8, 64, CONTEXT)))
+        return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}{scaling}"
+
+    def _stretch(self) -> str:
+        """Rotate heads as wide as those of released models, in contexts as long, by a scaling."""
+        width, base = self.of(*HEADS), self.of(10_000, 500_000, 1_000_000)
+        at, n = self.of(*LONG, self.number(0, LONG[-1])), self.of(1, 2, 3)
+        how = f"pairing={self.of(*PAIRINGS)} base={base} k_dim={width} kv_heads=1 dtype={self.of('f32', 'f16')}"
+        scaling = self._scaling(width, CONTEXT)
+        by = "" if "longrope" in scaling else self.of("", "", f" by={self.of(-1, -4096)}")
+        return f"rotate {n} {at} {how}{scaling}{by}"
+
+    def _scaling(self, dims: int, original: int) -> str:
+        """Draw a scaling of rows of these many elements; now and then one that is refused."""
+        factor = self.of(1, 1.3, 4, 32)
+        bounds, m = self.of("", ":32:1", ":8:2"), self.of("", ":1", ":0.75")
+        lists = (",".join(str(self.of(1, 1.08, 2.5, 1 + i)) for i in range(dims // 2)) for _ in range(2))
+        made = (
+            f"linear:{factor}",
+            f"ntk:{factor}",
+            f"llama3:{factor}:{self.of('1:4', '0.5:32')}:{original}",
+            f"yarn:{factor}:{original}{bounds}{m if bounds else ''}",
+            f"longrope:{factor}:{original}:{':'.join(lists)}{m}",
+            *self.of((), (), ("linear:0.5", "llama3:8:4:1:64", "yarn:4:64:1:32", "longrope:4:8:1:1", "ntk:0")),
+        )
+        return f" scaling={self.of(*made)}" if dims > 1 else ""
 
     def _rows(self) -> int:
         """Draw how many rows to attend with: few, up to the window's fill, or beyond it."""
@@ -147,7 +187,9 @@ class _Drawing(Drawing):
         rope = self.of(f" rope={self._turning()}", f" rope={self._turning()}", f" rope={self._turning()}", "")
         heads = self.of("", "", f" heads={2 * self.start.config.kv_heads}")
         sort = self.of("", "", "", " fill=bits", " resident=1", " queries=huge", " splits=3", " k_dim=11")
-        how = f"{rope}{heads}{sort}"
+        width = self.start.config.k_dim
+        scaling = self.of("", self._scaling(width - width % 2, self.of(2, 4, 64))) if rope else ""
+        how = f"{rope}{scaling}{heads}{sort}"
         return f"attend {self._rows()}{how}{self._layer()}{self.of('', '', ' through causal & window=2')}"
 
     def _append(self) -> str:
@@ -167,7 +209,13 @@ EXPLORATIONS = (Exploration("rope", (), explored, any_of=(tuple(KINDS),)),)
 
 WALKS = Moves(
     {
-        ("growing", "ring"): ("attend {q} rope=neox splits=2", "attend 1 rope=norm", "rotate {n} {to}"),
+        ("growing", "ring"): (
+            "attend {q} rope=neox splits=2",
+            "attend 1 rope=norm",
+            "attend 1 rope=neox scaling=linear:4",
+            "rotate {n} {to}",
+            "rotate {n} {to} scaling=yarn:4:64:8:1:2",
+        ),
         ("page",): ("attend {q} sequence={s} rope=neox splits=2", "attend 1 sequence={s} rope=norm"),
         ("store",): ("attend {q} layer={l} rope=neox splits=2", "attend 1 layer={l} rope=norm", "rotate {n} {to}"),
     }
