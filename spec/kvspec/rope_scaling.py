@@ -99,12 +99,13 @@ def parsed(text: str) -> Scaling | None:
     if name == "none":
         return None
     if name == "longrope":
-        lists = (tuple(map(float, part.split(","))) for part in parts[2:4])
-        return LongRoPE(float(parts[0]), int(parts[1]), *lists, *map(float, parts[4:]))
+        short, long = (tuple(map(float, part.split(","))) for part in parts[2:4])
+        return LongRoPE(float(parts[0]), int(parts[1]), short, long, *map(float, parts[4:]))
     if name == "yarn":
         return YaRN(float(parts[0]), int(parts[1]), *map(float, parts[2:]))
     if name == "llama3":
-        return Llama3(*map(float, parts[:3]), int(parts[3]))
+        factor, low, high = map(float, parts[:3])
+        return Llama3(factor, low, high, int(parts[3]))
     return (Linear if name == "linear" else NTK)(float(parts[0]))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kvgpu.memory import rope_angles as device_angles
 from kvref import rope
-from kvref.arithmetic import rope_angles
+from kvref.arithmetic import rope_angles, rope_tables
 from kvref.list_model import rope as listed_rope
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
@@ -60,7 +60,7 @@ def is_nearest(found: np.float32, wanted: Decimal) -> bool:
 @pytest.mark.parametrize("sort", SORTS, ids=str)
 def test_cosines_and_sines_of_the_reference_are_the_nearest_there_are(sort: tuple[int, int]) -> None:
     dims, base = sort
-    tables = rope_angles.table(POSITIONS, dims, base)
+    tables = rope_tables.table(POSITIONS, dims, base)
     for t, i in np.ndindex(len(POSITIONS), dims // 2):
         wanted = exact(int(POSITIONS[t]), i, dims, base)
         assert all(is_nearest(a[t, i], w) for a, w in zip(tables, wanted, strict=True)), (POSITIONS[t], i)
@@ -69,7 +69,7 @@ def test_cosines_and_sines_of_the_reference_are_the_nearest_there_are(sort: tupl
 @pytest.mark.parametrize("sort", SORTS, ids=str)
 def test_devices_are_handed_the_same(sort: tuple[int, int]) -> None:
     made = device_angles.table(POSITIONS, *sort)
-    assert made.tobytes() == np.stack(rope_angles.table(POSITIONS, *sort), -1).tobytes()
+    assert made.tobytes() == np.stack(rope_tables.table(POSITIONS, *sort), -1).tobytes()
 
 
 def test_where_f64_cannot_tell_whole_numbers_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_an_angle_in_f64_is_not_enough_for_far_positions_nor_one_in_f32_for_near
     def differing(positions: Array, dtype: type[np.floating]) -> int:
         pairs = np.arange(32, dtype=dtype)
         angle = positions.astype(dtype)[:, None] * dtype(10_000) ** (-2 * pairs / dtype(64))
-        cosines, _ = rope_angles.table(positions, 64, 10_000)
+        cosines, _ = rope_tables.table(positions, 64, 10_000)
         return int((np.cos(angle).astype(np.float32) != cosines).sum())
 
     assert differing(np.arange(100_000, 100_010), np.float32) > 100

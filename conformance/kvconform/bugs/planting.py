@@ -30,6 +30,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Window
 from kvspec.reading.clauses import Clause, index
+from kvspec.rope_scaling import again
 
 COMMON = "anomaly"
 """The class of common bugs, for which there is no report."""
@@ -39,7 +40,7 @@ OWNERS: dict[str, Any] = {
 }
 """The classes of the reference whose methods rows of tables change."""
 
-NAMES = {"np": np, "DTYPES": DTYPES, "Causal": Causal, "Explicit": Explicit, "Window": Window}
+NAMES = {"np": np, "DTYPES": DTYPES, "Causal": Causal, "Explicit": Explicit, "Window": Window, "again": again}
 """Names that a replacement text may use besides those of its module."""
 
 Bug = TypeVar("Bug", bound=type)

@@ -41,8 +41,9 @@ def base_of(rope: Rope, dims: int) -> float:
 
 def frequencies(rope: Rope, dims: int, positions: Array, long: str = "row") -> Array:
     """Angles `[n, dims / 2]` from one position to the next, of rows at positions `[n]`; `long` as the dialect."""
-    plain = base_of(rope, dims) ** (-np.arange(0, dims, 2) / dims)
-    return plain * np.broadcast_to(_multiples(rope, dims, plain, positions, long), (len(positions), dims // 2))
+    plain: Array = base_of(rope, dims) ** (-np.arange(0, dims, 2) / dims)
+    multiples: Array = _multiples(rope, dims, plain, positions, long)
+    return np.asarray(plain * np.broadcast_to(multiples, (len(positions), dims // 2)))
 
 
 def _multiples(rope: Rope, dims: int, plain: Array, positions: Array, long: str) -> Array:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import planted
+from kvref.list_model import rope_scaling as listed
+from kvref.rope import demand
 from kvspec.contract import Rope
 from kvspec.geometry import Array
+from kvspec.rope_scaling import NTK, Llama3, LongRoPE, Scaling, YaRN
 
 
 @planted("ROPE-05", breaks="ROPE-14")
@@ -47,3 +52,123 @@ class RoundedBefore(Reference):
         wide, step = super().rotate(rows.astype(np.float32), positions, rope).view(np.uint32), np.uint32(1 << 11)
         twice = ((wide + step // 2 - 1 + (wide // step & 1)) // step * step).view(np.float32)
         return np.where((positions == 0)[:, None], rows, twice.astype(rows.dtype))
+
+
+class Scaled(Reference):
+    """Turns rows by another scaling than the one that is asked for, where any is."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        if rope.scaling is None or rows.size == 0:
+            return super().rotate(rows, positions, rope)
+        dims = demand(rows, positions, rope)
+        wrong = self.wrong(rope.scaling, dims, rope, positions)
+        return super().rotate(rows, positions, rope._replace(scaling=wrong))
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        raise NotImplementedError
+
+
+def divided(scaling: Scaling, divisors: Array) -> LongRoPE:
+    """The scaling that divides the frequency of each pair by these numbers, at every position."""
+    by = tuple(map(float, divisors))
+    return LongRoPE(1, 2, by, by, listed.factor(scaling))
+
+
+def divisors(rope: Rope, dims: int) -> Array:
+    """What the frequency of each pair is divided by under a scaling without lists."""
+    here = np.zeros(1, np.int64)
+    by = listed.frequencies(rope._replace(scaling=None), dims, here) / listed.frequencies(rope, dims, here)
+    return np.asarray(by[0])
+
+
+@planted("ROPE-10", breaks="ROPE-35 ROPE-40")
+class FactorOfTheFactor(Scaled):
+    """An attention factor that is said multiplies the computed one."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        if not isinstance(scaling, YaRN) or scaling.attention_factor is None:
+            return scaling
+        return replace(scaling, attention_factor=scaling.attention_factor * (1 + np.log(scaling.factor) / 10))
+
+
+@planted("ROPE-11", breaks="ROPE-35 ROPE-40")
+class FactorNotRead(Scaled):
+    """An attention factor that is said is not read: it is computed."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        return replace(scaling, attention_factor=None) if isinstance(scaling, YaRN | LongRoPE) else scaling
+
+
+@planted("ROPE-12", breaks="ROPE-35")
+class NoFactor(Scaled):
+    """YaRN changes frequencies, and its attention factor is 1."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        return replace(scaling, attention_factor=1.0) if isinstance(scaling, YaRN) else scaling
+
+
+@planted("ROPE-13", breaks="ROPE-33")
+class ReadAndNotUsed(Scaled):
+    """The scaling of Llama 3.1 is read and checked, and rows are turned without it."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        return None if isinstance(scaling, Llama3) else scaling
+
+
+@planted("ROPE-14", breaks="ROPE-33")
+class ByWavelength(Scaled):
+    """Between its two bands Llama 3.1 weighs frequencies by their wavelengths, and not by their turns."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        if not isinstance(scaling, Llama3):
+            return scaling
+        waves = 2 * np.pi * rope.base ** (np.arange(0, dims, 2) / dims)
+        short, long = scaling.original / scaling.high_freq_factor, scaling.original / scaling.low_freq_factor
+        weight = np.clip((waves - short) / (long - short), 0, 1)
+        return divided(scaling, weight * scaling.factor + 1 - weight)
+
+
+@planted("ROPE-15", breaks="ROPE-36")
+class EachCallChooses(Scaled):
+    """The last position of a call chooses the list of LongRoPE for all its rows, and nothing declares it."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        if not isinstance(scaling, LongRoPE):
+            return scaling
+        by = scaling.long if positions.max() >= scaling.original else scaling.short
+        return replace(scaling, short=by, long=by)
+
+
+@planted("ROPE-16", breaks="ROPE-32")
+class TwicePositions(Scaled):
+    """Beside the base of NTK a scale of 2 is set, by which positions are multiplied."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        return divided(scaling, divisors(rope, dims) / 2) if isinstance(scaling, NTK) else scaling
+
+
+@planted("ROPE-17", breaks="ROPE-34 ROPE-33")
+class NewLinesWithoutScaling(Reference):
+    """Where the table of angles is made longer than the first context, its new lines have no scaling."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        made = super().rotate(rows, positions, rope)
+        if (
+            isinstance(rope.scaling, YaRN | Llama3)
+            and rows.size
+            and (new := positions >= rope.scaling.original).any()
+        ):
+            made[:, :, new] = super().rotate(rows[:, :, new], positions[new], rope._replace(scaling=None))
+        return made
+
+
+@planted("ROPE-18", breaks="ROPE-38")
+class ListsOfAnyLength(Reference):
+    """A list of LongRoPE that is too short goes on with its last number, and one that is too long is cut."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        scaling, dims = rope.scaling, rows.shape[-1] if rope.dims is None else rope.dims
+        if isinstance(scaling, LongRoPE) and dims > 1:
+            short, long = ((x + (x[-1],) * dims)[: dims // 2] for x in (scaling.short, scaling.long))
+            rope = rope._replace(scaling=replace(scaling, short=short, long=long))
+        return super().rotate(rows, positions, rope)
