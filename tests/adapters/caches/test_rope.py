@@ -12,9 +12,11 @@ from kvadapters.reference import Reference
 from kvgpu.adapter import Caches
 from kvgpu.memory import rope_angles as angles
 from kvgpu.memory import rope_tables
+from kvgpu.memory.rope_scaling import sensible
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 from kvspec.rows import settled
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
@@ -37,7 +39,19 @@ def drawn(seed: int) -> tuple[Array, Array, Rope]:
     dims = pick.choice((None, *range(2, width + 1, 2))) if width % 2 == 0 else pick.choice(range(2, width + 1, 2))
     positions = pick.choice(FAR) + pick.choice((1, -1, 0, 77)) * np.arange(shape[2])
     rope = Rope(pick.choice(("norm", "neox")), pick.choice((10_000, 1, 2, 500_000, (1 << 31) - 1)), dims)  # type: ignore[arg-type]
+    rope = rope._replace(scaling=scaled(pick, width if dims is None else dims, rope.base))
     return bits(seed, shape, pick.choice(tuple(DTYPES))), positions.astype(np.int64), rope
+
+
+def scaled(pick: random.Random, dims: int, base: int) -> Scaling | None:
+    """A scaling of these many elements, or none."""
+    short, long = (tuple(pick.choice((0.9, 1.0, 1.08, 37.5)) for _ in range(dims // 2)) for _ in range(2))
+    factor, m = pick.choice((1.0, 1.3, 8.0, 40.0)), pick.choice((None, 1.0, 0.7))
+    made: list[Scaling | None] = [None, Linear(factor), LongRoPE(factor, 1000, short, long, m)]
+    made += [NTK(factor)] * (dims > 2) + [Llama3(factor, 1, 4, 8192)]
+    yarn = YaRN(factor, 64, 8, 1, m)
+    made += [yarn] * sensible(yarn, dims, base)
+    return pick.choice(made)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -97,7 +111,9 @@ class Twins:
             return self.back(0)
         queries = bits(seed, (1, 4, n, self.config.k_dim), "f32")
         rows = [bits(seed + i, self.config.shape(kind, n), self.config.dtype) for i, kind in enumerate("kv")]
-        how = Attention(rope=self.pick.choice((None, Rope(), Rope("norm", 77))))
+        long = LongRoPE(4, 3, *((x,) * (self.config.k_dim // 2) for x in (1.0, 2.5)))
+        rope = self.pick.choice((None, Rope(), Rope("norm", 77), Rope(scaling=long), Rope(scaling=Linear(4))))
+        how = Attention(rope=rope)
         resident = self.pick.random() < 0.5
         handed = self.caches.place(queries, *rows) if resident else (queries, *rows)
         wanted = self.pair[0].attend(queries, *rows, how, None, of)  # type: ignore[attr-defined]
@@ -175,6 +191,30 @@ def test_the_oldest_table_makes_room_and_the_newest_are_kept() -> None:
     counted = caches.runtime.meter.since(before)
     assert min(block.nbytes for block in long) >= 32_000
     assert counted["allocations"] == 2 * rope_tables.KEPT and counted["frees"] == rope_tables.KEPT
+
+
+def test_tables_of_other_scalings_are_other_tables() -> None:
+    kept = rope_tables.Tables(adapter().runtime)
+    scalings: tuple[Scaling | None, ...] = (None, Linear(4), NTK(4), Linear(4))
+    blocks = [kept.table(np.array([9], np.int64), 8, 10_000, scaling) for scaling in scalings]
+    assert len(set(map(id, blocks))) == 3 and blocks[1] is blocks[3]
+
+
+NOT_FINITE: tuple[Scaling, ...] = (
+    Linear(float("nan")),
+    Linear(float("inf")),
+    YaRN(4, 64, 8, 1, float("nan")),
+    LongRoPE(4, 64, (1.0, float("inf")), (1.0, 1.0)),
+)
+
+
+@pytest.mark.parametrize("name", [*ADAPTERS, "reference"])
+@pytest.mark.parametrize("scaling", NOT_FINITE, ids=str)
+def test_a_scaling_that_no_trace_can_write_is_refused_too(scaling: Scaling, name: str) -> None:
+    caches = {**ADAPTERS, "reference": Reference}[name]()
+    with pytest.raises(Refused, match="scaling") as e:
+        caches.rotate(np.zeros((1, 2, 3, 4), np.float32), np.arange(3), Rope(scaling=scaling))
+    assert e.value.clause == "ROPE-38"
 
 
 def test_lines_of_successive_positions_are_made_together_and_are_those_of_the_table(

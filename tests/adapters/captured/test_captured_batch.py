@@ -15,6 +15,7 @@ from kvgpu.captured.pool_batch import PoolBatch
 from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Rope
 from kvspec.errors import Refused
+from kvspec.rope_scaling import YaRN
 from support.device.captured_batches import (
     HEADS,
     KINDS,
@@ -31,7 +32,12 @@ from support.device.captured_batches import (
 from support.device.warp_cases import with_bug
 from support.slow import one_in
 
-ROPES = {"plain": None, "norm": Rope(dims=16, base=500, pairing="norm"), "halves": Rope()}
+ROPES = {
+    "plain": None,
+    "norm": Rope(dims=16, base=500, pairing="norm"),
+    "halves": Rope(),
+    "scaled": Rope(scaling=YaRN(4, 64, 8, 1)),
+}
 
 
 @pytest.fixture(params=[CudaCPU, CudaCPUFast])

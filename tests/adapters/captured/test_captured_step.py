@@ -16,11 +16,13 @@ from kvgpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.rope_scaling import YaRN
 from support.device.devices import adapter
 
 LAYERS, HEADS = 3, 4
 CONFIG = Config(k_dim=32, v_dim=32, kv_heads=2, layers=LAYERS, max_len=9)
 ROPE = Rope(dims=16, base=500)
+SCALED = Rope(scaling=YaRN(4, 64, 8, 1))
 
 
 @pytest.fixture(params=["opencl", "cuda-cpu", "cuda-cpu-fast"])
@@ -68,7 +70,9 @@ def captured(store: Any, turn: Rope | None, splits: int = 1) -> CapturedStep:
     return CapturedStep(store, HEADS, turn, splits, between)
 
 
-@pytest.mark.parametrize("turn", [None, ROPE, Rope()], ids=["plain", "rope of a part", "rope"])
+@pytest.mark.parametrize(
+    "turn", [None, ROPE, Rope(), SCALED], ids=["plain", "rope of a part", "rope", "scaled rope"]
+)
 @pytest.mark.parametrize("splits", [1, 3])
 def test_several_steps_are_what_layers_do_one_by_one(caches: Caches, turn: Rope | None, splits: int) -> None:
     one, other = opened(caches), opened(caches)
@@ -155,7 +159,7 @@ def test_a_store_that_is_full_made_anew_or_uneven_is_refused(caches: Caches) -> 
 def test_the_line_of_every_position(caches: Caches, dims: int) -> None:
     store = opened(caches)
     runtime = store.space.runtime
-    line = Line(runtime, 9, dims, 10000)
+    line = Line(runtime, 9, dims, Rope())
     for n in range(9):
         store.set_length(0, n)
         line.find(store.layers.lengths)

@@ -12,24 +12,76 @@ from kvadapters.reference import Reference
 from kvref.rope import pairs
 from kvspec.contract import Rope
 from kvspec.geometry import Array
+from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 
 F32 = np.float32
-Frequencies = Callable[[int, int], Array]
+Frequencies = Callable[[float, int], Array]
 
 
-def by_power(base: int, dims: int) -> Array:
+def by_power(base: float, dims: int) -> Array:
     """1 over a power, as realizar."""
     return F32(1) / F32(base) ** (np.arange(0, dims, 2, F32) / F32(dims))
 
 
-def by_exponential(base: int, dims: int) -> Array:
+def by_exponential(base: float, dims: int) -> Array:
     return np.exp(-np.log(F32(base)) * np.arange(0, dims, 2, F32) / F32(dims))
 
 
-def by_running_product(base: int, dims: int) -> Array:
+def by_running_product(base: float, dims: int) -> Array:
     """Each from the one before, as llama.cpp."""
     step = F32(base) ** (F32(-2) / F32(dims))
     return np.cumprod(np.array([1, *[step] * (dims // 2 - 1)], F32), dtype=F32)
+
+
+def scaled(rope: Rope, dims: int, frequencies: Frequencies, positions: Array) -> Array:
+    """Frequencies `[n, pairs]` under a scaling, all in f32, as transformers computes them."""
+    scaling, base = rope.scaling, float(rope.base)
+    if isinstance(scaling, NTK):
+        base *= scaling.alpha ** (dims / (dims - 2))
+    plain = frequencies(base, dims)
+    match scaling:
+        case Linear(factor):
+            made = plain / F32(factor)
+        case Llama3():
+            made = _by_turns(plain, scaling)
+        case YaRN():
+            made = _by_ramp(plain, scaling, dims, base)
+        case LongRoPE():
+            short, long = (F32(1) / (np.array(x, F32) / plain) for x in (scaling.short, scaling.long))
+            return np.where((positions >= scaling.original)[:, None], long, short)
+        case _:
+            made = plain
+    return made[None]
+
+
+def _mean(plain: Array, kept: Array, factor: float) -> Array:
+    return (F32(1) - kept) * plain / F32(factor) + kept * plain
+
+
+def _by_turns(plain: Array, scaling: Llama3) -> Array:
+    turns = F32(scaling.original) / (F32(2 * np.pi) / plain)
+    kept = (turns - F32(scaling.low_freq_factor)) / F32(scaling.high_freq_factor - scaling.low_freq_factor)
+    return _mean(plain, np.clip(kept, F32(0), F32(1)), scaling.factor)
+
+
+def _by_ramp(plain: Array, scaling: YaRN, dims: int, base: float) -> Array:
+    low, high = (
+        dims * np.log(scaling.original / (beta * 2 * np.pi)) / (2 * np.log(base))
+        for beta in (scaling.beta_fast, scaling.beta_slow)
+    )
+    low, high = max(np.floor(low), 0), min(np.ceil(high), dims - 1)
+    ramp = (np.arange(dims // 2, dtype=F32) - F32(low)) / F32(max(high - low, 0.001))
+    return _mean(plain, F32(1) - np.clip(ramp, F32(0), F32(1)), scaling.factor)
+
+
+def attention_factor(scaling: Scaling | None) -> float:
+    """What cosines and sines are multiplied by."""
+    if not isinstance(scaling, YaRN | LongRoPE):
+        return 1.0
+    if scaling.attention_factor is not None:
+        return scaling.attention_factor
+    log = float(np.log(scaling.factor))
+    return 0.1 * log + 1 if isinstance(scaling, YaRN) else float(np.sqrt(1 + log / np.log(scaling.original)))
 
 
 def angles_of_16_bits(frequencies: Array) -> Array:
@@ -54,13 +106,14 @@ class Turning(Reference):
         dims = rope.dims or rows.shape[-1]
         first, second = pairs(rope.pairing, dims)
         with np.errstate(all="ignore"):
-            angle = positions.astype(F32)[:, None] * type(self).frequencies(rope.base, dims)
-            c, s = np.cos(angle), np.sin(angle)
+            angle = positions.astype(F32)[:, None] * scaled(rope, dims, type(self).frequencies, positions)
+            m = F32(attention_factor(rope.scaling))
+            c, s = np.cos(angle) * m, np.sin(angle) * m
             wide = np.asarray(rows).astype(F32)
             x0, x1 = wide[..., first], wide[..., second]
             turned = np.asarray(made)
             turned[..., first], turned[..., second] = x0 * c - x1 * s, x0 * s + x1 * c
-        still = positions == 0
+        still = (positions == 0) & (m == 1)
         turned[:, :, still] = np.asarray(rows)[:, :, still]
         return made
 

@@ -1,16 +1,90 @@
-"""ROPE by complex numbers: a pair of elements is one number, and turning it is a product with exp(i t).
+"""ROPE by complex numbers: a pair of elements is one number, and turning it is a product with M exp(i t).
 
-Written from the text of the chapter alone. Attention is that of a textbook, in float64, over turned keys.
+Written from the text of the chapter alone; a scaling is a number for each pair, by which its angle is divided.
+Attention is that of a textbook, in float64, over turned keys.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from support.engines.foreign import attention
 from support.engines.foreign.demands import want
+
+
+def _kept(x: float, low: float, high: float) -> float:
+    """How much of a frequency is kept at x, between `low`, where none is, and `high`."""
+    if low == high:
+        return float(x >= high)
+    return min(1.0, max(0.0, (x - low) / (high - low)))
+
+
+def _ends(scaling: Any, dims: int, base: int) -> tuple[int, int]:
+    """Where YaRN's ramp begins and ends."""
+    pair = dims / (2 * math.log(base))
+    fast, slow = (
+        pair * math.log(scaling.original / (math.tau * n)) for n in (scaling.beta_fast, scaling.beta_slow)
+    )
+    return max(0, math.floor(fast)), min(dims - 1, math.ceil(slow))
+
+
+def _demand(scaling: Any, dims: int, base: int) -> None:
+    """Refuse what gives no frequencies."""
+    for name, told in vars(scaling).items():
+        for number in told if isinstance(told, tuple) else (told,):
+            want(number is None or (math.isfinite(number) and number > 0), f"{name} {number}")
+            want(number is None or name not in ("factor", "alpha") or number >= 1, f"{name} {number}")
+    match type(scaling).__name__:
+        case "NTK":
+            want(dims > 2, f"NTK of {dims} elements")
+        case "Llama3":
+            want(scaling.low_freq_factor < scaling.high_freq_factor, "bounds that are not in order")
+        case "LongRoPE":
+            want(scaling.original > 1, "an original length of 1")
+            want(all(len(x) == dims // 2 for x in (scaling.short, scaling.long)), "lists of another length")
+        case "YaRN":
+            want(base > 1 and scaling.beta_slow < scaling.beta_fast, "bounds that are not in order")
+            first, last = _ends(scaling, dims, base)
+            want(first <= last, f"a ramp from {first} to {last}")
+
+
+def _divisor(scaling: Any, pair: int, dims: int, base: int, position: int) -> float:
+    """What the angle of a pair is divided by."""
+    match type(scaling).__name__:
+        case "Linear":
+            return float(scaling.factor)
+        case "NTK":
+            return float(scaling.alpha ** (2 * pair / (dims - 2)))
+        case "LongRoPE":
+            return float((scaling.short if position < scaling.original else scaling.long)[pair])
+        case "Llama3":
+            turns = scaling.original * base ** (-2 * pair / dims) / math.tau
+            kept = _kept(turns, scaling.low_freq_factor, scaling.high_freq_factor)
+        case _:
+            first, last = _ends(scaling, dims, base)
+            kept = _kept(-pair, -last, -first)
+    return float(scaling.factor / (1 + kept * (scaling.factor - 1)))
+
+
+def _loudness(scaling: Any) -> float:
+    """The attention factor."""
+    if type(scaling).__name__ not in ("YaRN", "LongRoPE"):
+        return 1.0
+    if scaling.attention_factor is not None:
+        return float(scaling.attention_factor)
+    log = math.log(scaling.factor)
+    return 1 + log / 10 if type(scaling).__name__ == "YaRN" else math.sqrt(1 + log / math.log(scaling.original))
+
+
+def _divisors(scaling: Any, dims: int, base: int, positions: Any) -> Any:
+    """What angles are divided by, `[n, pairs]`."""
+    if scaling is None:
+        return np.ones((1, dims // 2))
+    _demand(scaling, dims, base)
+    return np.array([[_divisor(scaling, i, dims, base, int(p)) for i in range(dims // 2)] for p in positions])
 
 
 def turned(rows: Any, positions: Any, rope: Any) -> Any:
@@ -23,12 +97,13 @@ def turned(rows: Any, positions: Any, rope: Any) -> Any:
         else (slice(0, dims // 2), slice(dims // 2, dims))
     )
     frequencies = rope.base ** (-np.arange(0, dims, 2, dtype=np.float64) / dims)
-    angles = np.asarray(positions, np.float64)[:, None] * frequencies
+    divisors = _divisors(rope.scaling, dims, rope.base, positions)
+    angles = np.asarray(positions, np.float64)[:, None] * frequencies / divisors
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         points = np.empty(wide[..., real].shape, np.complex128)
         points.real, points.imag = wide[..., real], wide[..., imaginary]
-        points = points * np.exp(1j * angles)
+        points = points * (_loudness(rope.scaling) * np.exp(1j * angles))
         out = rows.copy()
         out[..., real], out[..., imaginary] = points.real.astype(rows.dtype), points.imag.astype(rows.dtype)
     return out
