@@ -155,7 +155,7 @@ def test_devices_are_touched_in_one_folder() -> None:
 
 def test_the_reports_know_of_a_run_only_its_record() -> None:
     assert users("kvreports", "kvspec")
-    for harness in ("kvspec.session", "kvspec.wire.messages", "kvspec.trace", "kvspec.masks"):
+    for harness in ("kvspec.session", "kvspec.wire.framing", "kvspec.trace", "kvspec.masks"):
         assert users("kvreports", harness) == set()
 
 

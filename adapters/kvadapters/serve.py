@@ -1,4 +1,4 @@
-"""The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire.messages`.
+"""The worker: puts a Python adapter on the wire. `python -m kvadapters.serve NAME`; see `kvspec.wire.framing`.
 
 Only the protocol uses standard input and output: both are moved out of the adapter's reach before it is imported.
 What the adapter prints goes to standard error, and its standard input is at end of file.
@@ -25,7 +25,7 @@ from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Listed, Step
 from kvspec.trace import check_operation
-from kvspec.wire import messages
+from kvspec.wire import answered, asked, framing
 
 BUFFER = 1 << 18
 """Bytes read at a time: a message with 64 KiB of keys and of values in one go."""
@@ -80,7 +80,7 @@ class Server:
             self.failed = _failure(e)
         self.session = Session(self.adapter)
 
-    def answer(self, head: dict[str, Any], tensors: messages.Tensors) -> bytes:
+    def answer(self, head: dict[str, Any], tensors: framing.Tensors) -> bytes:
         """Answer one question, as bytes."""
         asked = head.pop("id", None)
         question = asked if type(asked) is int else None
@@ -88,14 +88,14 @@ class Server:
             if question is None:
                 raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
             if head.get("op") == "describe":
-                return messages.encode({"id": question, **self._describe(head)})
-            return messages.answer(question, self._perform(head, tensors))
+                return framing.encode({"id": question, **self._describe(head)})
+            return answered.answer(question, self._perform(head, tensors))
         except Exception as e:
-            return messages.encode({"id": question, **_failure(e)})
+            return framing.encode({"id": question, **_failure(e)})
 
     def _describe(self, head: dict[str, Any]) -> dict[str, Any]:
-        if head.get("protocol") != messages.PROTOCOL:
-            raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {messages.PROTOCOL}")
+        if head.get("protocol") != framing.PROTOCOL:
+            raise BadInput(f"protocol {head.get('protocol')!r:.40} was asked for; this is {framing.PROTOCOL}")
         if self.adapter is None:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
@@ -104,7 +104,7 @@ class Server:
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
-    def _perform(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
+    def _perform(self, head: dict[str, Any], tensors: framing.Tensors) -> Step:
         if self.adapter is None:
             return Step("error", message=self.failed["message"])
         match head.get("op"):
@@ -114,10 +114,10 @@ class Server:
                 return self._run(head, tensors)
         return self.session.do(*_question(head, tensors))
 
-    def _run(self, head: dict[str, Any], tensors: messages.Tensors) -> Step:
-        asked = [_question(*part) for part in messages.parts(head, tensors)]
-        ops = [op for op, _ in asked]
-        return self.session.do({"op": RUN.name, "times": 1, "ops": ops}, Inputs(each=Listed(i for _, i in asked)))
+    def _run(self, head: dict[str, Any], tensors: framing.Tensors) -> Step:
+        each = [_question(*part) for part in asked.parts(head, tensors)]
+        ops = [op for op, _ in each]
+        return self.session.do({"op": RUN.name, "times": 1, "ops": ops}, Inputs(each=Listed(i for _, i in each)))
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
@@ -137,16 +137,16 @@ class Server:
         return None if said.complete and set(said.chapters) == set(CHAPTERS) else said
 
 
-def _question(head: dict[str, Any], tensors: messages.Tensors) -> tuple[Operation, Inputs]:
+def _question(head: dict[str, Any], tensors: framing.Tensors) -> tuple[Operation, Inputs]:
     """Read the question of one operation, and what it takes. Raises BadInput."""
     match head.get("op"):
         case "open" | "init" | "fit":
             return _to_open(head)
         case "mask":
-            parts = messages.without_tensors(head.get("parts"), tensors)
+            parts = asked.without_tensors(head.get("parts"), tensors)
             check_operation({**head, "parts": []}, "question")
             return head, Inputs(logical=parts)
-    logical = messages.without_tensors(head.pop("through"), tensors) if "through" in head else None
+    logical = asked.without_tensors(head.pop("through"), tensors) if "through" in head else None
     check_operation(head, "question")
     rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
     queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
@@ -170,7 +170,7 @@ def _failure(e: Exception) -> dict[str, str]:
     message = str(e) if own else f"{type(e).__name__}: {e}"
     return {
         "result": "cannot_run" if isinstance(e, CannotRun) else "error",
-        "message": " ".join(message.split())[: messages.LONGEST_MESSAGE],
+        "message": " ".join(message.split())[: answered.LONGEST_MESSAGE],
     }
 
 
@@ -202,14 +202,14 @@ def _nothing_else(head: dict[str, Any]) -> None:
         raise BadInput(f"{head['op']} takes a kind, a config and observe, nothing else: {head!r:.80}")
 
 
-def _rows(tensors: messages.Tensors) -> Pair:
+def _rows(tensors: framing.Tensors) -> Pair:
     keys, values = tensors.get("keys"), tensors.get("values")
     if keys is None or values is None:
         raise BadInput("an operation that writes rows needs two tensors, keys and values")
     return Pair(keys, values)
 
 
-def _queries(tensors: messages.Tensors) -> Array:
+def _queries(tensors: framing.Tensors) -> Array:
     queries = tensors.get("queries")
     if queries is None:
         raise BadInput("an operation that attends needs a tensor queries")
@@ -229,13 +229,13 @@ def _private_pipes() -> tuple[int, int]:
 
 
 def _serve(server: Server, questions: int, answers: int) -> int:
-    decoder = messages.Decoder()
+    decoder = framing.Decoder()
     while data := os.read(questions, BUFFER):
         try:
             for head, tensors in decoder.feed(data):
                 _write(answers, server.answer(head, tensors))
-        except messages.ProtocolError as e:
-            _write(answers, messages.encode({"id": None, "result": "error", "message": f"not a question: {e}"}))
+        except framing.ProtocolError as e:
+            _write(answers, framing.encode({"id": None, "result": "error", "message": f"not a question: {e}"}))
             return 2
     return 0
 

@@ -25,7 +25,7 @@ from kvspec.geometry import Config
 from kvspec.registry import OBSERVABLES
 from kvspec.rows import legible
 from kvspec.session.step import NOTHING, Inputs, Step
-from kvspec.wire import messages
+from kvspec.wire import framing
 from support import fakes
 from support.fakes import lies
 
@@ -230,7 +230,7 @@ def test_what_is_no_question_is_answered_before_the_worker_leaves() -> None:
 
 
 def test_the_end_of_the_questions_ends_the_worker_quietly() -> None:
-    for data in (b"", messages.encode({"id": 1, **BEGIN}), b'{"id": 1, "op"'):
+    for data in (b"", framing.encode({"id": 1, **BEGIN}), b'{"id": 1, "op"'):
         done = served(data, "support.fakes.lies:Honest", "--")
         assert (done.returncode, done.stderr) == (0, b"")
 
@@ -241,7 +241,7 @@ def test_a_parent_that_goes_away_ends_the_worker_quietly() -> None:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=fakes.environment()) as child:
         assert child.stdin and child.stdout and child.stderr
         child.stdout.close()
-        child.stdin.write(messages.encode({"id": 1, **BEGIN}))
+        child.stdin.write(framing.encode({"id": 1, **BEGIN}))
         child.stdin.flush()
         assert (child.wait(20), child.stderr.read()) == (0, b"")
 
@@ -255,7 +255,7 @@ def test_ctrl_c_ends_the_worker_quietly() -> None:
     command = [sys.executable, "-c", source, "support.fakes.lies:Honest"]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=fakes.environment()) as child:
         assert child.stdin and child.stdout and child.stderr
-        child.stdin.write(messages.encode({"id": 1, **BEGIN}))
+        child.stdin.write(framing.encode({"id": 1, **BEGIN}))
         child.stdin.flush()
         child.stdout.readline()
         time.sleep(0.05)

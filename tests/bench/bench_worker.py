@@ -18,7 +18,7 @@ import numpy as np
 from kvconform.worker.client import Worker, python_worker
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
-from kvspec.wire import messages
+from kvspec.wire import framing
 
 ROUNDS = 2000
 CONFIG = Config(kv_heads=8, k_dim=64, v_dim=64, dtype="f16")
@@ -94,7 +94,7 @@ def measure(worker: Worker, name: str, head: dict[str, Any], rows: dict[str, Arr
     begin = {"op": "begin", "kind": "growing", "config": CONFIG.to_json(), "observe": observe}
     worker.ask(begin)
     answer, arrays = worker.ask(head, rows)
-    sizes = len(messages.encode({"id": 1, **head}, rows)), len(messages.encode({"id": 1, **answer}, arrays))
+    sizes = len(framing.encode({"id": 1, **head}, rows)), len(framing.encode({"id": 1, **answer}, arrays))
     taken, floor = median(lambda: worker.ask(head, rows)), bare(*sizes)
     there, back = (f"{n / 1024:.1f}" for n in sizes)
     print(f"{name:28} {there:>7} {back:>7} {taken:>9.0f} {floor:>9.0f} {taken / floor:>6.1f}")

@@ -23,7 +23,7 @@ from kvspec.errors import BadInput
 from kvspec.notation import from_sentence
 from kvspec.records.run import Record
 from kvspec.session.driver import Session
-from kvspec.wire.messages import Decoder, ProtocolError, encode
+from kvspec.wire.framing import Decoder, ProtocolError, encode
 from support.samples import logs
 from support.samples.record_samples import failing
 

@@ -15,11 +15,11 @@ from kvspec import masks
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.session.step import Step
-from kvspec.wire import messages as wire
+from kvspec.wire import answered, asked, framing
 
-TOO_MANY = wire.MOST_TENSORS + 1
+TOO_MANY = framing.MOST_TENSORS + 1
 SHAPES = st.lists(st.integers(0, 4), max_size=4)
-TYPES = st.sampled_from(sorted(wire.TYPES))
+TYPES = st.sampled_from(sorted(framing.TYPES))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -33,7 +33,7 @@ def arrays(draw: st.DrawFn) -> Array | None:
     """Arbitrary bytes as an array, or no array."""
     if draw(st.booleans()):
         return None
-    shape, dtype = tuple(draw(SHAPES)), wire.TYPES[draw(TYPES)]
+    shape, dtype = tuple(draw(SHAPES)), framing.TYPES[draw(TYPES)]
     size = int(np.prod(shape)) * dtype.itemsize
     return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype).reshape(shape)
 
@@ -51,8 +51,8 @@ def pieces(draw: st.DrawFn, data: bytes) -> list[bytes]:
 
 @given(MESSAGES, st.data())
 def test_what_is_encoded_is_decoded_wherever_it_is_cut(messages: list[Any], data: st.DataObject) -> None:
-    stream = b"".join(wire.encode(*m) for m in messages)
-    decoder = wire.Decoder()
+    stream = b"".join(framing.encode(*m) for m in messages)
+    decoder = framing.Decoder()
     came = [m for piece in data.draw(pieces(stream)) for m in decoder.feed(piece)]
     assert [head for head, _ in came] == [head for head, _ in messages]
     for (_, found), (_, sent) in zip(came, messages, strict=True):
@@ -68,19 +68,19 @@ def same(a: Array | None, b: Array | None) -> bool:
 
 
 def test_arrays_that_arrive_can_be_written_on() -> None:
-    [(_, tensors)] = wire.Decoder().feed(wire.encode({}, {"a": np.zeros(3, ml_dtypes.bfloat16)}))
+    [(_, tensors)] = framing.Decoder().feed(framing.encode({}, {"a": np.zeros(3, ml_dtypes.bfloat16)}))
     assert tensors["a"] is not None
     tensors["a"][...] = 1
 
 
-def fed(decoder: wire.Decoder, given: list[bytes], most: int) -> bool:
+def fed(decoder: framing.Decoder, given: list[bytes], most: int) -> bool:
     """Feed the pieces; whether they were refused. Anything but ProtocolError passes through."""
     try:
         for piece in given:
             for _, tensors in decoder.feed(piece):
                 assert sum(a.nbytes for a in tensors.values() if a is not None) <= most
-            assert len(decoder._bytes) <= wire.LARGEST_HEADER + len(piece)
-    except wire.ProtocolError:
+            assert len(decoder._bytes) <= framing.LARGEST_HEADER + len(piece)
+    except framing.ProtocolError:
         return True
     return False
 
@@ -95,14 +95,14 @@ NEARLY = st.builds(
 @settings(max_examples=500)
 @given((st.binary(max_size=200) | NEARLY | st.lists(NEARLY, max_size=3).map(b"".join)), st.data())
 def test_arbitrary_bytes_are_messages_or_a_protocol_error(stream: bytes, data: st.DataObject) -> None:
-    fed(wire.Decoder(largest=64), data.draw(pieces(stream)), most=64)
+    fed(framing.Decoder(largest=64), data.draw(pieces(stream)), most=64)
 
 
 @given(MESSAGES, st.data())
 def test_a_flipped_byte_is_a_message_or_a_protocol_error(messages: list[Any], data: st.DataObject) -> None:
-    stream = bytearray(b"".join(wire.encode(*m) for m in messages))
+    stream = bytearray(b"".join(framing.encode(*m) for m in messages))
     stream[data.draw(st.integers(0, len(stream) - 1))] ^= data.draw(st.integers(1, 255))
-    fed(wire.Decoder(largest=1 << 16), data.draw(pieces(bytes(stream))), most=1 << 16)
+    fed(framing.Decoder(largest=1 << 16), data.draw(pieces(bytes(stream))), most=1 << 16)
 
 
 BAD_HEADERS = {
@@ -143,24 +143,24 @@ BAD_HEADERS = {
 
 @pytest.mark.parametrize("line", BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_a_bad_header_is_a_protocol_error_of_one_short_line(line: bytes) -> None:
-    with pytest.raises(wire.ProtocolError) as e:
-        list(wire.Decoder().feed(line + b"\n"))
+    with pytest.raises(framing.ProtocolError) as e:
+        list(framing.Decoder().feed(line + b"\n"))
     assert len(str(e.value)) < 300 and "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("chunk", [1 << 16, 1 << 12])
 def test_a_header_without_end_is_held_no_longer_than_a_header_may_be(chunk: int) -> None:
-    decoder, most = wire.Decoder(), wire.LARGEST_HEADER // chunk
+    decoder, most = framing.Decoder(), framing.LARGEST_HEADER // chunk
     for _ in range(most - 1):
         assert not list(decoder.feed(b"x" * chunk))
-    with pytest.raises(wire.ProtocolError, match="header of more than"):
+    with pytest.raises(framing.ProtocolError, match="header of more than"):
         list(decoder.feed(b"x" * chunk))
 
 
 def test_waiting_tells_where_a_stream_broke_off() -> None:
-    decoder = wire.Decoder()
+    decoder = framing.Decoder()
     assert (decoder.waiting, decoder.busy) == ("no message", False)
-    stream = wire.encode({"id": 1}, {"k": np.zeros(4, np.float32)})
+    stream = framing.encode({"id": 1}, {"k": np.zeros(4, np.float32)})
     list(decoder.feed(stream[:5]))
     assert (decoder.waiting, decoder.busy) == ("5 bytes of a header", True)
     list(decoder.feed(stream[5:-4]))
@@ -173,30 +173,30 @@ CANNOT_BE_SENT: dict[str, tuple[Any, Any]] = {
     "big_endian": ({}, {"k": np.zeros(1, ">f4")}),
     "nan": ({"x": float("nan")}, {}),
     "array_in_header": ({"x": np.zeros(2)}, {}),
-    "long_header": ({"x": "x" * wire.LARGEST_HEADER}, {}),
-    "much": ({}, {"k": np.broadcast_to(np.float32(0), (1, wire.LARGEST_TENSORS // 4 + 1))}),
+    "long_header": ({"x": "x" * framing.LARGEST_HEADER}, {}),
+    "much": ({}, {"k": np.broadcast_to(np.float32(0), (1, framing.LARGEST_TENSORS // 4 + 1))}),
 }
 
 
 @pytest.mark.parametrize(("head", "tensors"), CANNOT_BE_SENT.values(), ids=CANNOT_BE_SENT)
 def test_what_cannot_be_sent_is_bad_input(head: Any, tensors: Any) -> None:
     with pytest.raises(BadInput):
-        wire.encode(head, tensors)
+        framing.encode(head, tensors)
 
 
 def test_rows_in_any_order_of_memory_are_sent_in_c_order() -> None:
     rows = np.arange(24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 0, 1)[::2]
-    [(_, tensors)] = wire.Decoder().feed(wire.encode({}, {"k": rows}))
+    [(_, tensors)] = framing.Decoder().feed(framing.encode({}, {"k": rows}))
     assert same(tensors["k"], rows)
 
 
 def test_a_mask_crosses_as_tensors() -> None:
     array = np.array([[[[True, False]]]])
     logical = (masks.Explicit(array), masks.Causal(), masks.Window(3), masks.Explicit(~array))
-    op, tensors = wire.with_mask({"op": "mask", "parts": []}, logical)
+    op, tensors = asked.with_mask({"op": "mask", "parts": []}, logical)
     assert op["parts"] == ["causal", {"window": 3}, {"tensor": "mask0"}, {"tensor": "mask1"}]
-    [(head, came)] = wire.Decoder().feed(wire.encode(op, tensors))
-    causal, window, first, second = wire.without_tensors(head["parts"], came)
+    [(head, came)] = framing.Decoder().feed(framing.encode(op, tensors))
+    causal, window, first, second = asked.without_tensors(head["parts"], came)
     assert (causal, window) == (masks.Causal(), masks.Window(3))
     assert isinstance(first, masks.Explicit) and same(first.array, array)
     assert isinstance(second, masks.Explicit) and same(second.array, ~array)
@@ -205,7 +205,7 @@ def test_a_mask_crosses_as_tensors() -> None:
 @pytest.mark.parametrize("parts", [None, 3, "causal", [3], [{"tensor": "k"}], [{"tensor": 3}], [{"tensor": []}]])
 def test_a_mask_of_anything_else_is_bad_input(parts: Any) -> None:
     with pytest.raises(BadInput, match="mask"):
-        wire.without_tensors(parts, {"mask0": np.zeros((1, 1, 1, 1), bool)})
+        asked.without_tensors(parts, {"mask0": np.zeros((1, 1, 1, 1), bool)})
 
 
 GOOD_VALUES: dict[str, list[Any]] = {
@@ -242,34 +242,34 @@ BAD_ANSWERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("head", BAD_ANSWERS, ids=repr)
 def test_an_answer_of_any_other_form_is_a_protocol_error(head: dict[str, Any]) -> None:
-    with pytest.raises(wire.ProtocolError):
-        wire.step(head, {})
+    with pytest.raises(framing.ProtocolError):
+        answered.step(head, {})
 
 
 def test_an_unknown_tensor_is_a_protocol_error() -> None:
-    with pytest.raises(wire.ProtocolError, match=r"state\.q"):
-        wire.step({"result": "ok"}, {"state.q": None})
+    with pytest.raises(framing.ProtocolError, match=r"state\.q"):
+        answered.step({"result": "ok"}, {"state.q": None})
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD_VALUES.items() for v in vs])
 def test_an_answer_is_read_back_as_it_was(name: str, value: Any) -> None:
     sent = Step("refused", "CACHE-7", "no", {name: value}, {"state.k": None, "mask": np.zeros((1, 1, 2, 3), bool)})
-    [(head, tensors)] = wire.Decoder().feed(wire.answer(4, sent))
+    [(head, tensors)] = framing.Decoder().feed(answered.answer(4, sent))
     assert head.pop("id") == 4
-    came = wire.step(head, tensors)
+    came = answered.step(head, tensors)
     assert (came.result, came.clause, came.message, came.values) == ("refused", "CACHE-7", "no", {name: value})
     assert all(same(came.arrays[n], sent.arrays[n]) for n in sent.arrays)
 
 
 def test_an_answer_says_whole_numbers_of_numpy_and_nothing_else() -> None:
     step = Step(values={"offset": np.int64(3), "snapshot": [np.int32(0), 3, 4]})
-    [(head, _)] = wire.Decoder().feed(wire.answer(1, step))
+    [(head, _)] = framing.Decoder().feed(answered.answer(1, step))
     assert head["values"] == {"offset": 3, "snapshot": [0, 3, 4]}
     for wrong in (np.float64(3), np.bool_(True)):
         with pytest.raises(BadInput, match="offset"):
-            wire.answer(1, Step(values={"offset": wrong}))
+            answered.answer(1, Step(values={"offset": wrong}))
 
 
 def test_a_message_is_cut_and_can_be_printed() -> None:
-    read = wire.step({"result": "error", "message": "\ud800" + "x" * 9000}, {})
-    assert read.message.encode() == b"?" + b"x" * (wire.LONGEST_MESSAGE - 1)
+    read = answered.step({"result": "error", "message": "\ud800" + "x" * 9000}, {})
+    assert read.message.encode() == b"?" + b"x" * (answered.LONGEST_MESSAGE - 1)

@@ -24,7 +24,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS
 from kvspec.registry import VALUES
-from kvspec.wire import messages
+from kvspec.wire import answered, framing
 from spec.test_wire import BAD_ANSWERS
 from support import fakes
 from tools.schemas.trace import argument_schema
@@ -118,7 +118,7 @@ def headers(stream: bytes) -> list[dict[str, Any]]:
         line, _, stream = stream.partition(b"\n")
         found.append(json.loads(line))
         for _, dtype, shape in found[-1].get("tensors", []):
-            stream = stream[messages.TYPES[dtype].itemsize * int(np.prod(shape)) if dtype else 0 :]
+            stream = stream[framing.TYPES[dtype].itemsize * int(np.prod(shape)) if dtype else 0 :]
     return found
 
 
@@ -131,13 +131,13 @@ class Recorder:
 
     def send(self, head: Any, tensors: Any = None) -> None:
         self.asked += 1
-        sent = messages.encode({"id": self.asked, **head}, tensors)
+        sent = framing.encode({"id": self.asked, **head}, tensors)
         self.stream += sent
-        (question,) = messages.Decoder().feed(sent)
+        (question,) = framing.Decoder().feed(sent)
         self._answers.append(self._server.answer(*question))
 
     def receive(self) -> Any:
-        ((head, tensors),) = messages.Decoder().feed(self._answers.pop())
+        ((head, tensors),) = framing.Decoder().feed(self._answers.pop())
         del head["id"]
         return head, tensors
 
@@ -146,7 +146,7 @@ class Recorder:
 def questions() -> bytes:
     """The conversation, as it is sent; opening a ring without a window too."""
     recorder = Recorder()
-    recorder.send({"op": "describe", "protocol": messages.PROTOCOL})
+    recorder.send({"op": "describe", "protocol": framing.PROTOCOL})
     recorder.receive()
     session = RemoteSession(recorder)  # type: ignore[arg-type]
     for kind, fields, ops in CONVERSATION:
@@ -194,7 +194,7 @@ def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     values = {n.partition(".")[0] for a in given for n in a.get("values", {})}
     assert values == set(VALUES)
     tensors = [t for a in given for t in a.get("tensors", [])]
-    assert {name.partition(".")[0] for name, *_ in tensors} == {*messages.ALONE, *messages.ARRAYS}
+    assert {name.partition(".")[0] for name, *_ in tensors} == {*answered.ALONE, *answered.ARRAYS}
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
 
 
@@ -226,7 +226,7 @@ def test_an_unknown_tensor_is_not_in_the_schema() -> None:
 
 
 def test_an_adapter_that_cannot_run_may_say_so() -> None:
-    asked = messages.encode({"id": 1, "op": "describe", "protocol": messages.PROTOCOL})
+    asked = framing.encode({"id": 1, "op": "describe", "protocol": framing.PROTOCOL})
     for name, result in (("NeedsADevice", "cannot_run"), ("DescribesNothing", "error")):
         done = subprocess.run(fakes.adapter(name), input=asked, capture_output=True, env=fakes.environment())
         [answer] = headers(done.stdout)

@@ -16,7 +16,7 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvref.ring import Ring
 from kvspec import notation
-from kvspec.wire import messages
+from kvspec.wire import framing
 
 BEGIN, END = "<!-- begin: python -m tools.wire_transcript -->", "<!-- end -->"
 PAGE = Path(__file__).parents[2] / "spec" / "WIRE.md"
@@ -45,14 +45,14 @@ class Recorder:
         self._asked = 0
         self._answer: Any = None
 
-    def send(self, head: dict[str, Any], tensors: messages.Tensors | None = None) -> None:
+    def send(self, head: dict[str, Any], tensors: framing.Tensors | None = None) -> None:
         """Ask one question."""
         self._asked += 1
-        question = messages.encode({"id": self._asked, **head}, tensors)
-        ((heard, arrays),) = messages.Decoder().feed(question)
+        question = framing.encode({"id": self._asked, **head}, tensors)
+        ((heard, arrays),) = framing.Decoder().feed(question)
         answer = self.server.answer(heard, arrays)
         self.lines += [f"> {_header(question)}", f"< {_header(answer)}"]
-        ((self._answer),) = messages.Decoder().feed(answer)
+        ((self._answer),) = framing.Decoder().feed(answer)
 
     def receive(self) -> Any:
         """Give the answer."""
@@ -68,7 +68,7 @@ def _header(message: bytes) -> str:
 def transcript() -> Iterator[str]:
     """Give the lines: each question, and its answer."""
     recorder: Any = Recorder()
-    recorder.send({"op": "describe", "protocol": messages.PROTOCOL})
+    recorder.send({"op": "describe", "protocol": framing.PROTOCOL})
     trace = notation.from_sentence(TRACE)
     session, trace_inputs = RemoteSession(recorder, ("history", "state", "mask")), TraceInputs(trace)
     session.begin(trace.kind, trace.config)

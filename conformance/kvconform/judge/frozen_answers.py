@@ -14,7 +14,7 @@ from kvspec.contract import Description
 from kvspec.registry import CACHES
 from kvspec.session.step import Step
 from kvspec.trace import Trace, used_chapters
-from kvspec.wire.messages import NAMES
+from kvspec.wire.framing import NAMES
 
 
 def suffice(trace: Trace, adapter: Description, level: str) -> bool:

@@ -15,7 +15,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import TAKES_ROWS, Operation, cache_of
 from kvspec.session.step import NOTHING, Inputs, Step
-from kvspec.wire import messages
+from kvspec.wire import answered, framing
 
 
 class LoggedInputs(TraceInputs):
@@ -80,7 +80,7 @@ class LoggedSession:
             self._take(op, inputs, line)
         try:
             return self._seen(line["see"], cache_of(op))
-        except (messages.ProtocolError, BadInput) as e:
+        except (framing.ProtocolError, BadInput) as e:
             raise BadInput(f"{where}: {e}") from None
 
     def _take(self, op: Operation, inputs: Inputs, line: Line) -> None:
@@ -92,24 +92,24 @@ class LoggedSession:
 
     def _seen(self, see: Line, cache: str) -> Step:
         said = {n: x for n, x in see.items() if n in ("result", "clause", "message")}
-        values, arrays = dict[str, Any](), messages.Tensors()
+        values, arrays = dict[str, Any](), framing.Tensors()
         for name, value in see.items():
             if name in said:
                 continue
             arrays |= (found := dict(self._arrays(name, value, cache)))
             values |= {} if found else {name: value}
-        return messages.step(said | {"values": values}, arrays)
+        return answered.step(said | {"values": values}, arrays)
 
     def _arrays(self, name: str, value: Any, cache: str) -> Iterator[tuple[str, Array | None]]:
         """Give the arrays that an observation stands for; none if it is a value."""
         what, _, letter = name.partition(".")
-        if what in messages.ALONE:
+        if what in answered.ALONE:
             yield name, None if value is None else _mask(value)
         elif name.endswith((".k", ".v")) and value is None:
             yield name, None
-        elif what in messages.ARRAYS and value is None:
+        elif what in answered.ARRAYS and value is None:
             yield from ((f"{name}.{part}", None) for part in "kv")
-        elif what in messages.ARRAYS:
+        elif what in answered.ARRAYS:
             config = self._configs[letter if letter in self._configs else cache]
             yield from ((f"{name}.{part}", self._array(value, part, config)) for part in "kv")
 

@@ -27,7 +27,7 @@ from kvspec.contract import Description, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array
 from kvspec.operations.table import length_of
-from kvspec.wire import messages
+from kvspec.wire import answered, framing
 
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
 
@@ -122,7 +122,7 @@ class Worker:
         if self._open and head.get("op") == "begin":
             self.close()  # an error of the harness ended the last trace: its answers are not those of this one
         self._id += 1
-        message = messages.encode({"id": self._id, **head}, tensors)
+        message = framing.encode({"id": self._id, **head}, tensors)
         try:
             (self._child or self._start()).send(message)
         except BaseException as e:
@@ -150,10 +150,10 @@ class Worker:
 
     def describe(self) -> Description:
         """Ask the adapter for its description. Raises BadInput, CannotRun, WorkerFailure."""
-        answer, _ = self.ask({"op": "describe", "protocol": messages.PROTOCOL})
+        answer, _ = self.ask({"op": "describe", "protocol": framing.PROTOCOL})
         try:
-            message = messages.text(answer, "message", messages.LONGEST_MESSAGE)
-        except messages.ProtocolError as e:
+            message = answered.text(answer, "message", answered.LONGEST_MESSAGE)
+        except framing.ProtocolError as e:
             raise self.broken(str(e)) from None
         match answer.get("result"):
             case "ok":

@@ -15,7 +15,7 @@ from typing import Any
 
 from kvconform.worker.start import end, started
 from kvspec.errors import BadInput
-from kvspec.wire import messages
+from kvspec.wire import framing
 
 BUFFER = 1 << 18
 """Bytes read at a time."""
@@ -30,7 +30,7 @@ TOGETHER = 1 << 16
 LAST_BREATH = 1.0
 """Seconds a process has to end once its output has."""
 
-Answer = tuple[dict[str, Any], messages.Tensors]
+Answer = tuple[dict[str, Any], framing.Tensors]
 
 
 class WorkerFailure(Exception):
@@ -76,7 +76,7 @@ class Process:
         except (OSError, ValueError) as e:
             raise BadInput(f"cannot start {argv[0]}: {e}") from None
         self._kill = weakref.finalize(self, end, self._popen, self.family, self.pid)
-        self._decoder = messages.Decoder()
+        self._decoder = framing.Decoder()
         self._stderr = bytearray()
         self._unsent = bytearray()
         self._writing = False
@@ -154,7 +154,7 @@ class Process:
             for message in self._decoder.feed(data):
                 self._count_answer()
                 self._answers.append(message)
-        except messages.ProtocolError as e:
+        except framing.ProtocolError as e:
             self._broken = ProtocolBroken(str(e))
             if not self._answers or not self._asked:
                 raise self._broken from None

@@ -13,7 +13,7 @@ from kvspec.geometry import FIELDS, Config
 from kvspec.operations.table import Operation, cache_of, each_of, last_of
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, EachInputs, Inputs, Step
-from kvspec.wire import messages
+from kvspec.wire import answered, asked, framing
 
 
 class RemoteSession:
@@ -45,34 +45,33 @@ class RemoteSession:
         head, tensors = self._question(op, inputs) if inputs.each is None else self._run(op, inputs.each)
         return self._sent(head, tensors, last_of(op))
 
-    def _question(self, op: Operation, inputs: Inputs) -> tuple[Operation, messages.Tensors]:
+    def _question(self, op: Operation, inputs: Inputs) -> tuple[Operation, framing.Tensors]:
         """The header and the tensors of one operation."""
         if op["op"] == "mask":
             parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
-            return messages.with_mask(op, parts)
+            return asked.with_mask(op, parts)
         if inputs.opening is not None:
             kind, config = inputs.opening
             if op["op"] == "open":
                 self._kinds[cache_of(op)] = self._kinds.get(cache_of(op), frozenset()) | {kind}
             kept = {k: v for k, v in op.items() if k not in FIELDS}
-            return kept | {"kind": kind, "config": config.to_json()}, messages.Tensors()
-        head, tensors = op, messages.Tensors()
+            return kept | {"kind": kind, "config": config.to_json()}, framing.Tensors()
+        head, tensors = op, framing.Tensors()
         if inputs.logical is not None:
-            head, tensors = messages.with_mask(op, inputs.logical, "through")
+            head, tensors = asked.with_mask(op, inputs.logical, "through")
         if inputs.queries is not None:
             tensors["queries"] = inputs.queries
         if inputs.rows is not None:
             tensors |= {"keys": inputs.rows.keys, "values": inputs.rows.values}
         return head, tensors
 
-    def _run(self, op: Operation, each: EachInputs) -> tuple[Operation, messages.Tensors]:
+    def _run(self, op: Operation, each: EachInputs) -> tuple[Operation, framing.Tensors]:
         """The header and the tensors of a run. Where its operations take other shapes each time, it is done once
         with all of them."""
-        asked = [self._question(part, each.make(part)) for part in each_of(op)]
-        return messages.run(op["times"], asked)
+        return asked.run(op["times"], [self._question(part, each.make(part)) for part in each_of(op)])
 
     def _sent(
-        self, head: dict[str, Any], tensors: messages.Tensors | None = None, seen: Operation | None = None
+        self, head: dict[str, Any], tensors: framing.Tensors | None = None, seen: Operation | None = None
     ) -> Callable[[], Step]:
         """Send a question; `seen`: the operation that its answer observes, if that is not the question's own."""
         try:
@@ -95,13 +94,11 @@ class RemoteSession:
         self._lost = True
         return Step(e.verdict.lower(), message=str(e))
 
-    def _step(
-        self, operation: str, kinds: frozenset[str], answer: dict[str, Any], arrays: messages.Tensors
-    ) -> Step:
+    def _step(self, operation: str, kinds: frozenset[str], answer: dict[str, Any], arrays: framing.Tensors) -> Step:
         try:
-            step = messages.step(answer, arrays)
+            step = answered.step(answer, arrays)
             wrong = foreign(operation, kinds, tuple(arrays))
-        except messages.ProtocolError as e:
+        except framing.ProtocolError as e:
             wrong = str(e)
         if wrong:
             raise self.worker.broken(wrong)

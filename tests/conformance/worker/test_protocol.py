@@ -87,7 +87,7 @@ def test_questions_sent_ahead_are_answered_in_order() -> None:
 
 IN_PAIRS = """
 import os
-from kvspec.wire.messages import Decoder
+from kvspec.wire.framing import Decoder
 decoder, waiting = Decoder(), []
 while data := os.read(0, 1 << 18):
     for head, _ in decoder.feed(data):

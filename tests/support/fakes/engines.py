@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 from kvadapters.serve import Server
-from kvspec.wire import messages
+from kvspec.wire import framing
 
 
 def out_of_order(answer: bytes) -> bytes:
@@ -43,7 +43,7 @@ def a_result_of_its_own(answer: bytes) -> bytes:
 
 def lie(change: Callable[[bytes], bytes]) -> None:
     """Answer as the reference does, but to appends."""
-    server, decoder = Server("support.fakes.adapters:Fake"), messages.Decoder()
+    server, decoder = Server("support.fakes.adapters:Fake"), framing.Decoder()
     while data := os.read(0, 1 << 20):
         for head, tensors in decoder.feed(data):
             answer = server.answer(dict(head), tensors)

@@ -26,7 +26,7 @@ from kvspec.contract import CHAPTERS, Description, description
 from kvspec.reading.clauses import examples_of, index
 from kvspec.records.run import HELD, ClauseRecord, Record
 from kvspec.registry import CACHES
-from kvspec.wire import messages
+from kvspec.wire import framing
 from kvworkshop import correct_variants
 from kvworkshop import fakes as mutants_fakes
 from support import fakes
@@ -52,8 +52,8 @@ class Wired:
         self.answers = deque[Answer]()
 
     def send(self, head: dict[str, Any], tensors: Any = None) -> None:
-        (question,) = messages.Decoder().feed(messages.encode({"id": 1, **head}, tensors))
-        ((answer, arrays),) = messages.Decoder().feed(self.server.answer(*question))
+        (question,) = framing.Decoder().feed(framing.encode({"id": 1, **head}, tensors))
+        ((answer, arrays),) = framing.Decoder().feed(self.server.answer(*question))
         assert answer.pop("id") == 1
         self.answers.append((answer, arrays))
 
@@ -67,7 +67,7 @@ class Wired:
         return ProtocolBroken(message)
 
     def describe(self) -> Description:
-        self.send({"op": "describe", "protocol": messages.PROTOCOL})
+        self.send({"op": "describe", "protocol": framing.PROTOCOL})
         answer, _ = self.receive()
         return description(answer["describe"])
 

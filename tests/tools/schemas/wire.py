@@ -14,18 +14,18 @@ from kvspec.input_forms import INPUTS
 from kvspec.operations.arguments import CACHE_NAME
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
-from kvspec.wire import messages
+from kvspec.wire import answered, framing
 from tools.schemas.trace import DRAFT, WINDOW, argument_schema
 
 Schema = dict[str, Any]
 
 _ID = {"type": "integer", "minimum": 0}
-_LARGE = {"type": "integer", "minimum": -messages.LARGEST_NUMBER, "maximum": messages.LARGEST_NUMBER}
+_LARGE = {"type": "integer", "minimum": -framing.LARGEST_NUMBER, "maximum": framing.LARGEST_NUMBER}
 _SHAPE = {
     "description": "Sizes, C order; empty where the dtype is null.",
     "type": "array",
     "maxItems": 8,
-    "items": {"type": "integer", "minimum": 0, "maximum": messages.LARGEST_TENSORS},
+    "items": {"type": "integer", "minimum": 0, "maximum": framing.LARGEST_TENSORS},
 }
 _HEADER = (
     "One line of JSON; behind it the bytes of its tensors, in the order listed, little-endian, C order, "
@@ -68,7 +68,7 @@ def _describe() -> Schema:
     properties = {
         "id": {"$ref": "#/$defs/id"},
         "op": {"const": "describe"},
-        "protocol": {"const": messages.PROTOCOL},
+        "protocol": {"const": framing.PROTOCOL},
     }
     return _object(properties, properties, description="What the engine is and claims.")
 
@@ -108,7 +108,7 @@ def _tensors(operation: OperationRecord) -> Schema:
     """Give the tensors that come with an operation."""
     if operation is RUN:
         tensor = _tensor(
-            {"type": "string", "pattern": r"^[0-9]{1,4}\.(keys|values|queries|mask[0-7])$"}, messages.TYPES
+            {"type": "string", "pattern": r"^[0-9]{1,4}\.(keys|values|queries|mask[0-7])$"}, framing.TYPES
         )
         says = "Those of its operations, by their numbers from 0: what an operation takes each time, stacked."
         return {"tensors": {"description": says, "type": "array", "items": tensor}}
@@ -168,12 +168,12 @@ def _performed() -> Schema:
     )
     which = "After the name, where one of several is observed, a dot and which: offset.B of cache B."
     clause = {"description": "refused: the clause that allows it, where known.", "type": "string"}
-    values = {f"^{v.name}({messages.WHICH})$": {"description": v.says, **_value(v)} for v in VALUES.values()}
+    values = {f"^{v.name}({answered.WHICH})$": {"description": v.says, **_value(v)} for v in VALUES.values()}
     properties = {
         "id": _ID,
-        "result": {"description": says, "enum": list(messages.RESULTS)},
-        "clause": {**clause, "maxLength": messages.LONGEST_CLAUSE},
-        "message": {"type": "string", "maxLength": messages.LONGEST_MESSAGE},
+        "result": {"description": says, "enum": list(answered.RESULTS)},
+        "clause": {**clause, "maxLength": answered.LONGEST_CLAUSE},
+        "message": {"type": "string", "maxLength": answered.LONGEST_MESSAGE},
         "values": {
             "description": which,
             "type": "object",
@@ -183,8 +183,8 @@ def _performed() -> Schema:
         "tensors": {
             "description": "What was observed; a dtype of null where there is no array.",
             "type": "array",
-            "maxItems": messages.MOST_TENSORS,
-            "items": _tensor({"type": "string", "pattern": f"^({messages.TENSOR})$"}, (*messages.TYPES, None)),
+            "maxItems": framing.MOST_TENSORS,
+            "items": _tensor({"type": "string", "pattern": f"^({answered.TENSOR})$"}, (*framing.TYPES, None)),
         },
     }
     return _object(("id", "result"), properties, description="To every operation.")
@@ -195,7 +195,7 @@ def _value(value: Value) -> Schema:
     if value.holds == "truth":
         return {"type": "boolean"}
     if value.holds == "text":
-        return {"type": "string", "maxLength": messages.LONGEST_CLAUSE}
+        return {"type": "string", "maxLength": answered.LONGEST_CLAUSE}
     if value.holds == "numbers":
         exactly = {} if value.count is None else {"minItems": value.count, "maxItems": value.count}
         return {"type": ["array", "null"], "items": _LARGE, **exactly}
