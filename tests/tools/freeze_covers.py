@@ -16,7 +16,7 @@ from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, walk
 from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
 from kvconform.judge import frozen_answers
-from kvconform.judge.trial import observables
+from kvconform.judge.lockstep import observables
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation

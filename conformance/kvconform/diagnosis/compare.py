@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.judge import mask_columns, storage, visible
-from kvconform.judge.trial import observables
+from kvconform.judge.lockstep import observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected
 from kvspec.contract import Claim, Description
