@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvspec import form_rows
 from kvspec.errors import BadInput
 from kvspec.geometry import Config, valid
 from kvspec.registry import CACHES
-from kvspec.rows import form_of
-from kvspec.serials import largest, places
+from kvspec.rows import form_rows
+from kvspec.rows.legible import form_of
+from kvspec.rows.serials import largest, places
 
 LARGEST_BYTES = 64 << 20
 """Bytes of rows that caches may take or allocate, all together."""

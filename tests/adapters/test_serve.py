@@ -23,7 +23,7 @@ from kvspec.contract import Pair, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Config
 from kvspec.registry import OBSERVABLES
-from kvspec.rows import legible
+from kvspec.rows.legible import legible
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.wire import framing
 from support import fakes

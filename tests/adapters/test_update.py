@@ -19,7 +19,7 @@ from kvspec.geometry import DTYPES, Config
 from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence
 from kvspec.records.run import Record
-from kvspec.rows import legible
+from kvspec.rows.legible import legible
 from kvspec.trace import from_json
 from support.engines import update_engines
 from support.running.judging import broken, clause, record_of, verdicts

@@ -16,7 +16,7 @@ from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U, weighe
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
 from support.engines.attention_engines import (
     CASES,

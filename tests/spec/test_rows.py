@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvspec import notation, rows
+from kvspec import notation
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows import SerialBook, describe, legible, read
-from kvspec.serials import ILLEGIBLE, POISONED, ZEROED, largest, letters, places, serial
+from kvspec.rows import fills
+from kvspec.rows.book import SerialBook, describe
+from kvspec.rows.legible import legible, read
+from kvspec.rows.serials import ILLEGIBLE, POISONED, ZEROED, largest, letters, places, serial
 from kvspec.trace import from_json
 
 DIMS = (1, 2, 3, 4, 5, 6, 8, 16, 33)
@@ -40,7 +42,7 @@ def test_rows_are_the_same_whether_they_come_from_a_table_or_not(
 ) -> None:
     c = config(7, batch=2)
     tabled = legible(c, "k", 100, 5)
-    monkeypatch.setattr(rows, "LARGEST_TABLE", size)
+    monkeypatch.setattr("kvspec.rows.legible.LARGEST_TABLE", size)
     assert legible(c, "k", 100, 5).tobytes() == tabled.tobytes()
 
 
@@ -96,7 +98,7 @@ def test_no_two_layers_and_heads_of_a_step_have_the_same_row(dim: int, fill: str
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("fill", [f for f in rows.MAKE if f not in ("even", "ramp")])
+@pytest.mark.parametrize("fill", [f for f in fills.MAKE if f not in ("even", "ramp")])
 def test_rows_read_elsewhere_than_they_were_handed_in_spell_nothing(dtype: str, fill: str) -> None:
     """Heads or sequences 8 apart, as where a kernel reads the first tile for all, and keys as values."""
     book, c = SerialBook(), config(8, dtype, batch=17, kv_heads=17)

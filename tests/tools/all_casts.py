@@ -18,7 +18,7 @@ from kvgpu.runtime import Runtime, Work
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.geometry import Array
-from kvspec.rows import cast, settled
+from kvspec.rows.fills import cast, settled
 
 ALL = 1 << 32
 CHUNK = 1 << 23

@@ -16,7 +16,7 @@ from kvconform.oracle.expected import Expected
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace, opening
 

@@ -11,7 +11,7 @@ import numpy as np
 from kvconform.judge.storage import Difference
 from kvspec.reading.clauses import index
 from kvspec.registry import KINDS, TENSORS, opened
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
 
 BITS = frozenset((*(opened(kind).bits for kind in KINDS), "COPY-11")) - {""}

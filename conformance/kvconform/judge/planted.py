@@ -18,8 +18,8 @@ from kvref.list_model.caches import Scores
 from kvspec.contract import Description
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import SerialBook
-from kvspec.serials import ILLEGIBLE
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import ILLEGIBLE
 from kvspec.session.step import Inputs, Listed, Step
 
 Seen = list[list[list[Scores | None]]] | None

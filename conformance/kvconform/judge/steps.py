@@ -15,8 +15,8 @@ from kvspec.geometry import Array
 from kvspec.notation import words
 from kvspec.reading.columns import numbers
 from kvspec.records.run import Observation, StepRecord
-from kvspec.rows import SerialBook
-from kvspec.serials import POISONED, letters
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import POISONED, letters
 from kvspec.session.step import Step
 
 MOST = 256

@@ -11,7 +11,8 @@ import numpy as np
 from kvspec import fingerprint
 from kvspec.contract import Claim
 from kvspec.geometry import Array
-from kvspec.rows import SerialBook, describe, settled
+from kvspec.rows.book import SerialBook, describe
+from kvspec.rows.fills import settled
 from kvspec.session.step import Step
 
 Claims = Mapping[str, Claim]

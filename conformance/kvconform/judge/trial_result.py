@@ -15,7 +15,7 @@ from kvspec.contract import Lengths
 from kvspec.operations.table import OPERATIONS, RUN, Operation, chapters_of, each_of, takes_rows
 from kvspec.reading.clauses import index
 from kvspec.records.run import Cause, VerdictName
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 

@@ -17,8 +17,8 @@ from kvconform.oracle.expected import SAVED, Expected
 from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
-from kvspec.rows import SerialBook
-from kvspec.serials import letters
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import letters
 from kvspec.session.step import Step
 
 
@@ -203,7 +203,7 @@ DISAGREE = -5
 
 def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) -> list[list[int]] | None:
     """For each sequence the names of the rows, where keys and values of all heads agree on them; else None. Equal
-    rows have one name, see `kvspec.row_contents`; a row of no known content has what it spells."""
+    rows have one name, see `kvspec.rows.contents`; a row of no known content has what it spells."""
     if keys is None or values is None:
         return [[]] if keys is values else None
     if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3] or not keys.shape[1]:

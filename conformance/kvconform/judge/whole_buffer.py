@@ -8,8 +8,8 @@ import numpy as np
 
 from kvconform.judge.storage import Difference
 from kvspec.geometry import Array
-from kvspec.rows import SerialBook
-from kvspec.serials import ILLEGIBLE
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import ILLEGIBLE
 from kvspec.session.step import Step
 
 CLAUSE = "BOUNDED-15"

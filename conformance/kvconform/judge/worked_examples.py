@@ -18,8 +18,8 @@ from kvspec.reading import columns
 from kvspec.reading.columns import numbers
 from kvspec.reading.examples import Example
 from kvspec.registry import CACHES, KINDS, needed
-from kvspec.rows import SerialBook
-from kvspec.serials import letters
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import letters
 from kvspec.session.step import Step
 
 OF_WIDTHS = {"bytes", "held", "plan", "fit", "host_to_device", "device_to_host", "device_to_device", "fingerprint"}

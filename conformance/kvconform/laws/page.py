@@ -16,7 +16,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config
-from kvspec.rows import settled
+from kvspec.rows.fills import settled
 from kvspec.trace import Trace
 
 PAGES = 64

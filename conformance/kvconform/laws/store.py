@@ -13,7 +13,7 @@ from kvconform.laws.law import DISAGREE, Results, Sides, register, trace
 from kvconform.oracle.follow import at_the_end
 from kvref.list_model.store import StoreModel
 from kvspec.geometry import Array, Config
-from kvspec.serials import letters
+from kvspec.rows.serials import letters
 from kvspec.trace import Trace
 
 END = ("append 0", "append 1", "append 1 layer=0", "rollback 1")

@@ -25,8 +25,8 @@ from kvref.sink import Sink
 from kvref.snapshot import Snapshot
 from kvref.store import Store
 from kvspec.geometry import Array, Pair
-from kvspec.rows import SerialBook
-from kvspec.serials import ZEROED
+from kvspec.rows.book import SerialBook
+from kvspec.rows.serials import ZEROED
 from kvspec.session.driver import Session
 
 Key = tuple[Any, ...]

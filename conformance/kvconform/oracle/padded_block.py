@@ -10,7 +10,7 @@ from kvref.list_model.rows import Rows
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import Operation, argument, numbers_in, overridden
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 
 
 class PaddedBlock:

@@ -9,7 +9,7 @@ from kvspec.contract import Pair, Request
 from kvspec.contract.keyed import tokens_in
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, cache_of
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 
 ROWS = ("request", "compute", "answer", "propose")
 """The operations that take rows of a request."""

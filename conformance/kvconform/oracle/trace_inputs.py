@@ -25,7 +25,8 @@ from kvspec.operations.table import (
     parts_of,
 )
 from kvspec.registry import FIELDS_OF_SOME, opened
-from kvspec.rows import SerialBook, cast, queries
+from kvspec.rows.book import SerialBook
+from kvspec.rows.fills import cast, queries
 from kvspec.session.step import NOTHING, Inputs
 from kvspec.trace import Trace, opening
 

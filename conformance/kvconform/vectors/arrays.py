@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from kvspec.geometry import DTYPES, Array
-from kvspec.rows import SerialBook, read, spell
-from kvspec.serials import ZEROED, largest
+from kvspec.rows.book import SerialBook
+from kvspec.rows.legible import read, spell
+from kvspec.rows.serials import ZEROED, largest
 
 AXES = {3: ("thd",), 4: ("bhtd", "lhtd", "lshd"), 5: ("lbhtd",)}
 """The axes that arrays of rows may have, by number of axes."""

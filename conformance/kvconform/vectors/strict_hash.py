@@ -19,7 +19,7 @@ from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.rows import settled
+from kvspec.rows.fills import settled
 from kvspec.tables import table
 from kvspec.trace import Trace
 

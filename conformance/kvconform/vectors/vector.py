@@ -18,7 +18,7 @@ from kvspec import fingerprint, notation, trace
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import TAKES_QUERIES, Operation
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace, used_chapters
 

@@ -17,7 +17,7 @@ from kvspec.contract.attention import Attention
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Part, Window, overflowing
 from kvspec.refusals import attention
-from kvspec.serials import ZEROED
+from kvspec.rows.serials import ZEROED
 
 TILE = 32
 """Rows of a tile, which splits part."""

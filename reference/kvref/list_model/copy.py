@@ -13,7 +13,7 @@ from kvref.list_model.rows import Rows
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, WORDS, Config
 from kvspec.refusals import common
-from kvspec.serials import ZEROED
+from kvspec.rows.serials import ZEROED
 
 NARROWS = {("f32", "f16"), ("f32", "bf16")}
 """Casts there are, from and to."""

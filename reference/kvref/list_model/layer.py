@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvspec.serials import ZEROED
+from kvspec.rows.serials import ZEROED
 
 
 @dataclass

@@ -19,7 +19,7 @@ from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
-from kvspec.serials import ZEROED
+from kvspec.rows.serials import ZEROED
 
 SavedLayer = tuple[Rows, Rows]
 """Keys and values of a layer's rows in a host snapshot, `[kv_heads, n, dim]`."""

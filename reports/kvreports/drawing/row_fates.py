@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from kvspec.records.run import Observation, StepRecord
-from kvspec.serials import serial
+from kvspec.rows.serials import serial
 
 Alive = list[str] | None
 """The live row at each position; None where it is not known."""

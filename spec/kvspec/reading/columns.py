@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from kvspec import notation, serials
+from kvspec import notation
 from kvspec.chapters.record import Column
 from kvspec.registry import RECORDS
+from kvspec.rows import serials
 
 RESULT = Column("result", "refusal")
 """The one column that belongs to no chapter."""

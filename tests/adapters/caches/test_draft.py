@@ -19,7 +19,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.notation import from_sentence, sentence
-from kvspec.rows import legible
+from kvspec.rows.legible import legible
 from support import random_traces, slow
 from support.device.devices import Scarce, adapter
 from support.running.local_adapter import LocalAdapter

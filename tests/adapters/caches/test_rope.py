@@ -17,7 +17,7 @@ from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
-from kvspec.rows import settled
+from kvspec.rows.fills import settled
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
 FAR = (0, 1, 5, -1, 1000, 100_000, (1 << 31) - 1, 1 << 40, -(1 << 40), 1 << 60)

@@ -17,9 +17,9 @@ from kvgpu import kernels
 from kvgpu.adapters import CudaCPU
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvref.arithmetic.casts import narrowed
-from kvspec.cast_edges import EDGES
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows import cast, settled
+from kvspec.rows.cast_edges import EDGES
+from kvspec.rows.fills import cast, settled
 from support import slow
 from support.device.devices import adapter
 from tools import all_casts

@@ -20,7 +20,7 @@ from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.notation import trace
 from kvspec.reading.clauses import index
-from kvspec.rows import settled
+from kvspec.rows.fills import settled
 from support.running.local_adapter import LocalAdapter, fails, judge_examples
 from support.slow import one_in
 

@@ -19,7 +19,7 @@ from kvspec.contract import description
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence, sentence
 from kvspec.operations.arguments import ALIKE
-from kvspec.rows import MAKE
+from kvspec.rows.fills import MAKE
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from kvworkshop.correct_variants.shares_pages import PagesShared

@@ -19,7 +19,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import Config
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Record
-from kvspec.rows import legible
+from kvspec.rows.legible import legible
 from kvspec.session.step import Inputs
 from kvworkshop import fakes as fakes_of_the_harness
 from support import fakes

@@ -14,7 +14,7 @@ from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 from kvspec.reading.clauses import examples_of, index
-from kvspec.rows import legible
+from kvspec.rows.legible import legible
 from kvworkshop import controls, correct_variants
 from kvworkshop.correct_variants import (
     FromTheEnd,

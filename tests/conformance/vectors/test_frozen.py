@@ -24,7 +24,9 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, argument, cache_of
 from kvspec.reading.clauses import index
-from kvspec.rows import MAKE, SerialBook, legible
+from kvspec.rows.book import SerialBook
+from kvspec.rows.fills import MAKE
+from kvspec.rows.legible import legible
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.readers.plain_reader import Engine, reader

@@ -12,7 +12,7 @@ import pytest
 from kvconform.worker.client import Crashed, Hung, OutOfMemory, ProtocolBroken
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Pair
-from kvspec.rows import SerialBook
+from kvspec.rows.book import SerialBook
 from kvspec.session.step import Inputs
 from support import fakes
 from support.running.workers import CONFIG, append, failure, first_append, worker

@@ -8,7 +8,7 @@ from typing import Any
 from kvspec import notation
 from kvspec.errors import BadInput
 from kvspec.operations.table import Operation
-from kvspec.serials import ILLEGIBLE, serial
+from kvspec.rows.serials import ILLEGIBLE, serial
 
 RESULT = "result"
 """The observable that differs where an operation was taken, refused, or ended otherwise."""

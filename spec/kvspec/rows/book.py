@@ -1,0 +1,244 @@
+"""The rows of a trace by their serials: which were handed in, and which row an engine hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from kvspec.forms import Form, Owed, owed
+from kvspec.geometry import DTYPES, Array, Config, forms
+from kvspec.operations.table import Operation, argument, overridden
+from kvspec.rows.contents import Contents
+from kvspec.rows.fills import ALIKE, EXACT, MAKE, cast, fine, settled, signed, tiny, with_tail
+from kvspec.rows.legible import Name, Place, form_of, legible, name, read, spelled
+from kvspec.rows.serials import ILLEGIBLE, POISONED, ZEROED, letters
+
+
+def _far(row: Array, read: Array) -> float:
+    """How far all of a row is from what was read."""
+    with np.errstate(all="ignore"):
+        off = np.abs(row - read.astype(np.float64))
+        return float(np.nan_to_num(off, posinf=0).sum())
+
+
+class SerialBook:
+    """Hands out the rows of one trace, a new serial to each position, and reads them back."""
+
+    def __init__(self, any_nan: bool = False) -> None:
+        self.next, self.any_nan = 0, any_nan
+        """The next serial; and whether any NaN is as good as another, as in caches in a form."""
+        self.kept: dict[int, tuple[Array, Array]] | None = None
+        """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, if needed later."""
+        self.by_value: set[int] = set()
+        """Serials of rows known by their values alone, because their keys are zeros or were rotated by RoPE."""
+        self.settled: set[int] = set()
+        """Serials of rows that were cast: their NaN may have any bits."""
+        self._known: dict[bytes, dict[Place, int]] = {}
+        self._cast: dict[bytes, dict[Place, int]] = {}
+        self._rounded: list[tuple[str, int, Owed]] = []
+        """Rows that a form rounds: keys or values, the first serial, and what may be read of them."""
+        self._times = 1
+        """How often rows may have been rounded."""
+        self._unread: list[Callable[[], None]] = []
+        self._contents: Contents | None = None
+        self._made_to = 0
+        """The serial behind those of the rows that were made last."""
+
+    @property
+    def contents(self) -> Contents | None:
+        """The names of all rows taken so far, by their content; None where rows are not kept."""
+        if self._contents is None and self.kept is not None:
+            self._contents = Contents(self.kept, self.settled, self.by_value, settled)
+        if self._contents is not None:
+            self._contents.enter(self.next)
+        return self._contents
+
+    @contextmanager
+    def handed_in(self) -> Iterator[None]:
+        """Meanwhile the rows that were made last have names too, though it is not known yet if they are taken."""
+        if self.contents is not None:
+            self.contents.enter(self._made_to)
+        yield
+        if self._contents is not None:
+            self._contents.leave(self.next)
+
+    def named(self, serials: Iterable[int], sequence: int = 0) -> list[int]:
+        """The names of rows of a sequence of a batch: equal rows have one name, where rows are kept."""
+        return self.contents.named(serials, sequence) if self.contents else list(serials)
+
+    def rows(self, op: Operation, config: Config, n: int, ahead: int = 0) -> tuple[Array, Array]:
+        """Make n key and value rows for an operation on a cache of this config, `ahead` serials on."""
+        shape, first = overridden(config, op), self.next + ahead
+        self._made_to = first + n
+        self._rounded = [each for each in self._rounded if each[1] < first]  # others were refused
+        n_values = op.get("values")
+        for refused in (self.settled, self.by_value):
+            refused.difference_update(range(first, first + n) if refused else ())
+        keys, values = (
+            self._made(op, config, shape, kind, first, rows)
+            for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
+        )
+        exact = forms(config) is None or argument(op, "fill") in EXACT
+        if self.kept is not None:
+            for serial in range(first, first + n):
+                self.kept.pop(serial, None)  # rows that were refused had these serials
+            if keys.shape[:3] == values.shape[:3] and exact:
+                self._keep(first, config.dtype, keys, values)
+        return keys, values
+
+    def of_serials(self, config: Config, serials: list[int]) -> tuple[Array, Array]:
+        """Make legible key and value rows with these serials, which need not follow each other."""
+        shape, each = config.changed(batch=1), np.array(serials, np.int64)
+        keys, values = (
+            spelled(kind, 1, shape.kv_heads, each, shape.shape(kind, 0)[3], shape.dtype) for kind in "kv"
+        )
+        return keys, values
+
+    def _keep(self, first: int, dtype: str, *rows: Array) -> None:
+        """Keep copies of rows as the cache will hold them: a scribble overwrites what was handed in."""
+        keys, values = (a.copy() if a.dtype == DTYPES[dtype] else cast(a, dtype) for a in rows)
+        assert self.kept is not None
+        self.kept |= {first + i: (keys[:, :, i], values[:, :, i]) for i in range(keys.shape[2])}
+
+    def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
+        fill = argument(op, "fill")
+        if (form := form_of(shape, kind)) is not None:
+            return self._in_form(form, fill, shape, kind, first, n, config.dtype)
+        made = MAKE[fill](shape, kind, first, n)
+        if fill in ALIKE:
+            return made
+        if fill in ("even", "ramp") and kind == "k":
+            self.by_value |= set(range(first, first + n))
+        elif fill != "legible":
+            if fill == "edges" or shape.dtype != config.dtype:
+                digits = signed(shape, first + n)
+                made[..., :digits] = legible(shape, kind, first, n)[..., :digits]
+            if made.dtype != DTYPES[config.dtype]:
+                self.settled |= set(range(first, first + n))
+            self._unread.append(partial(self._remember, kind, first, config.dtype, made.copy()))
+        return made
+
+    def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int, dtype: str) -> Array:
+        """Make rows for a cache in a form, and note them in its dtype: those that it keeps to the bit, or those
+        that it rounds."""
+        zeros = fill == "even" and kind == "k"
+        if fill in ("even", "ramp") and kind == "k":
+            self.by_value |= set(range(first, first + n))
+        if fill in EXACT or (fill == "ramp" and kind == "v"):
+            made = MAKE[fill if fill in (*ALIKE, "random") or zeros else "legible"](shape, kind, first, n)
+            self._unread.append(partial(self._remember, kind, first, dtype, made.copy()))
+            return made
+        made = (tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
+        if fill in ("bits", "edges", "hay"):
+            made = with_tail(form, fine(shape, kind, first, n), made)
+        self._rounded.append((kind, first, owed(form, made if made.dtype == DTYPES[dtype] else cast(made, dtype))))
+        return made
+
+    def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
+        """Make n rows for each layer, `[layers, H, n, dim]`; the first layer has the first serials."""
+        if layers == 1:
+            return self.rows(op, config, n)
+        each = [self.rows(op, config, n, layer * n) for layer in range(layers)]
+        keys, values = zip(*each, strict=True)
+        return np.concatenate(keys), np.concatenate(values)
+
+    def rounded_again(self) -> None:
+        """Note that rows of a cache in a form were rounded once more, those that were loaded: by ROW-18 each may be
+        a step further off."""
+        self._times += 1
+
+    def took(self, n: int) -> None:
+        """Use up n serials, because the cache accepted their rows."""
+        self.next += n
+
+    def _remember(self, kind: str, first: int, dtype: str, made: Array) -> None:
+        """Remember these rows, in the cache's dtype, to recognise them later."""
+        known, rows = self._known, made
+        if made.dtype != DTYPES[dtype]:
+            known, rows = self._cast, cast(made, dtype)
+        for sequence, head, n in np.ndindex(rows.shape[:3]):
+            places = known.setdefault(rows[sequence, head, n].tobytes(), {})
+            places.setdefault((kind, head, sequence), first + n)
+
+    def _recall(self) -> None:
+        """Remember all rows that were made: few traces ask, and a long one has many rows."""
+        for remember in self._unread:
+            remember()
+        self._unread.clear()
+
+    def alike(self, a: Array, b: Array) -> bool:
+        """Tell whether two rows are equal to the bit. In rows that were cast, rotated or encoded a NaN is any."""
+        self._recall()
+        settled_ = settled(a).tobytes()
+        changed = self.any_nan or settled_ in self._cast or (bool(self.by_value) and a.tobytes() not in self._known)
+        return a.tobytes() == b.tobytes() or (changed and settled_ == settled(b).tobytes())
+
+    def places(self, row: Array) -> Mapping[Place, int]:
+        """Give the serials of a row that is known by its bytes, by the places where it was handed in."""
+        return self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes()) or self._near(row)
+
+    def _serial(self, row: Array, place: Place, otherwise: int) -> int:
+        """Give the serial of a row that is known by its bytes, or by lying near one, and was handed in at this
+        place."""
+        known = self._known.get(row.tobytes()) or self._cast.get(settled(row).tobytes())
+        if known or not self._rounded:
+            return (known or {}).get(place, otherwise)
+        near = self._nearest(row, place)
+        return otherwise if near == ILLEGIBLE else near
+
+    def _near(self, row: Array) -> dict[Place, int]:
+        """Give the serials of rows in a form that may be read as this, by the places where they were handed in."""
+        heads = {(kind, h, s) for kind, _, made in self._rounded for s, h in np.ndindex(made.rows.shape[:2])}
+        found = ((place, self._nearest(row, place)) for place in heads)
+        return {place: serial for place, serial in found if serial >= 0}
+
+    def _nearest(self, row: Array, place: Place) -> int:
+        """Give the serial of the row in a form, handed in at this place, that may be read as this; of several
+        that of the nearest. ILLEGIBLE if there is none."""
+        kind, head, sequence = place
+        near = list[tuple[float, int]]()
+        for part, first, made in self._rounded:
+            if part != kind or made.rows.shape[-1] != row.shape[-1] or made.rows.shape[0] <= sequence:
+                continue
+            if head < made.rows.shape[1]:
+                here = made.at(sequence, head)
+                here = here._replace(step=here.step * self._times * (1 + 2.0**-8 * (self._times > 1)))
+                near += (
+                    (_far(here.rows[n], row), first + int(n)) for n in np.flatnonzero(here.allows(row).all(-1))
+                )
+        return min(near)[1] if near else ILLEGIBLE
+
+    def lost(self, array: Array, kind: str) -> bool:
+        """Tell whether a row `[B, H, n, dim]` is there that was handed in nowhere, and is neither zeros nor NaN."""
+        illegible = np.argwhere(self.read(array, kind) == ILLEGIBLE)
+        rows = (array[tuple(at)] for at in illegible)
+        return any(not self.places(row) and name(row) is None for row in rows)
+
+    def read(self, array: Array, kind: str) -> Array:
+        """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
+        out = read(array, kind)
+        self._recall()
+        if self._known or self._cast or self._rounded:
+            out = out.copy()
+            for at in zip(*np.nonzero(out < 0), strict=True):
+                sequence, head = map(int, at[:2])
+                out[at] = self._serial(array[at], (kind, head, sequence), int(out[at]))
+        return out
+
+
+def describe(array: Array, kind: str, place: tuple[int, int, int], book: SerialBook | None = None) -> str:
+    """Describe the row at (sequence, head, slot) in words: its letter, and its head and sequence."""
+    serial = int((book.read if book else read)(array, kind)[place])
+    if serial >= 0:
+        return f"row {letters(serial)}"
+    if serial in (POISONED, ZEROED):
+        return "an unwritten row (NaN)" if serial == POISONED else "a row of zeros"
+    row = np.asarray(array[place])
+    handed_in = [Name(*place, serial) for place, serial in (book.places(row) if book else {}).items()]
+    for found in filter(None, [*handed_in, name(row)]):
+        which = {"k": "key", "v": "value"}[found.kind]
+        return f"the {which} of row {letters(found.serial)} of head {found.head}, sequence {found.sequence}"
+    return "a row that was never appended"
