@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
-from kvspec.geometry import Array
+from kvspec.geometry import Array, Config
 
 FILLED = 77
 """What `Runtime.fill` writes; any number would do."""
@@ -89,6 +89,14 @@ class Pinning(Protocol):
     def pinned(self, nbytes: int) -> Block | None:
         """Allocate memory of the host that the device copies to by itself, as `Runtime.copy` does. None where the
         device's memory is the host's. Raises MemoryError."""
+
+
+@runtime_checkable
+class ReadingForms(Protocol):
+    """A runtime whose attention reads rows in some forms where they lie."""
+
+    def reads_form(self, config: Config) -> bool:
+        """Tell whether it reads those of this config, which has a form."""
 
 
 class Work(NamedTuple):

@@ -15,7 +15,7 @@ product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.device_arrays import DeviceRows, fetched
 from kvgpu.memory.layout import Geometry, Place, Span, move
 from kvgpu.memory.row_groups import MOST_PARTS
-from kvgpu.runtime import Block, Work
+from kvgpu.runtime import Block, ReadingForms, Work
 from kvspec.geometry import DTYPES, Array, Config
 
 TILE = 32
@@ -207,7 +207,7 @@ class Ready:
         blocks = place.keys, place.values, self.queries.block, self.added.block, lengths, tables, self.partials
         work = Work(TILE, queries * splits, heads, min(entries, MOST_PARTS))
         numbers = *self._sizes(), *self._starts(place), place.slots, *_ends(positions), *self._mask(), *where
-        self.space.runtime.launch(f"attend_{lie}_{self.config.dtype}", work, *blocks, *numbers)
+        self.space.runtime.launch(f"attend_{lie}_{kind(self.config)}", work, *blocks, *numbers)
 
     def _sizes(self) -> tuple[int, ...]:
         entries, heads, queries, splits = self.size
@@ -215,8 +215,8 @@ class Ready:
         return entries, heads, self.config.kv_heads, queries, splits, self.config.k_dim, self.config.v_dim, bits
 
     def _starts(self, place: Place) -> tuple[int, int, int]:
-        """Give where queries, keys and values begin, in elements."""
-        size = DTYPES[self.config.dtype].itemsize
+        """Give where queries, keys and values begin, in elements; rows in a form begin at a byte."""
+        size = DTYPES[self.config.dtype].itemsize if self.config.form is None else 1
         return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
 
     def _mask(self) -> tuple[int, int, int]:
@@ -227,6 +227,21 @@ class Ready:
         units, width = self.size.units // self.size.splits, self.config.v_dim
         sizes = units, self.size.splits, width, self.target.at // FLOAT.itemsize
         self.space.runtime.launch("attend_join", Work(width, units), self.partials, self.target.block, *sizes)
+
+
+def kind(config: Config) -> str:
+    """Say what rows are, in the name of the kernel that attends to them: their dtype, and their form if any."""
+    return config.dtype if config.form is None else f"{config.dtype} {config.form}"
+
+
+def in_form(ready: Any, config: Config) -> Ready | None:
+    """Give an attend that reads the rows of a cache in their form, where they lie. None if they have none, or if
+    the device has to decode them first."""
+    if config.form is None or not isinstance(ready, Ready) or ready.asking.added:
+        return None
+    runtime = ready.space.runtime
+    reads = isinstance(runtime, ReadingForms) and runtime.reads_form(config)
+    return replace(ready, config=config) if reads else None
 
 
 def scale(k_dim: int) -> Any:

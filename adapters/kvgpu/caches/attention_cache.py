@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvgpu.caches import rope, scored
-from kvgpu.caches.attention import TILE, Positions, Runs, prepare
+from kvgpu.caches.attention import TILE, Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import Slots, fitting, rows_in
@@ -60,7 +60,10 @@ class Attending:
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, self.offset)
         ready = scored.by(self.space, how, ready, held)
         self.append(keys, values)
-        return ready.answer(self._readable(held), Positions(self.offset - held, self.offset))
+        positions = Positions(self.offset - held, self.offset)
+        if (formed := in_form(ready, self.config)) is not None:
+            return formed.answer(self.in_order(), positions)
+        return ready.answer(self._readable(held), positions)
 
     def _readable(self, held: int) -> Runs:
         """Where the held rows lie as they are read, oldest first: rows in a form are decoded to another place."""

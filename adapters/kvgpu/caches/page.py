@@ -10,7 +10,7 @@ import numpy as np
 
 from kvgpu.caches import mem, rope, scored
 from kvgpu.caches.attention import Pages as Lying
-from kvgpu.caches.attention import Positions, Runs, prepare
+from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
@@ -223,11 +223,17 @@ class Pages:
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, table.length)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
+        if (formed := in_form(ready, self.config)) is not None:
+            return formed.answer(self._lying(table), Positions(0, end))
         return ready.answer(self._readable(table), Positions(0, end))
+
+    def _lying(self, table: Table) -> Lying:
+        """Say where the rows of a sequence lie."""
+        return Lying(self.pool.rows.place, self.config.kv_heads * self.pool.size, table.there)
 
     def _readable(self, table: Table) -> Lying | Runs:
         """Say where the rows of a sequence lie as they are read: rows in a form are decoded to another place."""
         heads = self.config.kv_heads
         if self.config.form is None:
-            return Lying(self.pool.rows.place, heads * self.pool.size, table.there)
+            return self._lying(table)
         return Runs(self.pool.shown(table.there, table.length), heads * table.length)

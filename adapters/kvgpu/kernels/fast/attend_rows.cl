@@ -1,7 +1,7 @@
-/* Attention over rows, for CPUs; a text of its own, behind prelude_cl.h, in OpenCL C 1.2. It is compiled for each
- * combination of
+/* Attention over rows, for CPUs, in OpenCL C 1.2. It stands behind prelude_cl.h, lanes.cl and a text that reads rows,
+ * plain_rows.cl or form_rows.cl, and is compiled for each combination of
  *
- *   ROW_F32, ROW_F16 or ROW_BF16   how keys and values are stored
+ *   ROW_F32, ROW_F16 or ROW_BF16   how keys and values are stored, or as what they are read if they have a form
  *   K_DIM, V_DIM                   their widths
  *   QUERY_HEADS                    query heads of a group, which shares a kv head
  *   QUERIES                        queries that a work-item takes together
@@ -16,41 +16,6 @@
  * of the weights 2^(score - m), and the sum a of the weighted values. Work-items share nothing: if runs are split,
  * `join` combines their m, l and a in a launch of its own.
  */
-#pragma OPENCL FP_CONTRACT ON
-#define INLINE static inline __attribute__((always_inline))
-#define JOINED(a, b) a##b
-#define TYPE(type, n) JOINED(type, n)
-#define FLOATS TYPE(float, LANES)
-#define AS_FLOATS TYPE(as_float, LANES)
-#define AS_INTS TYPE(as_int, LANES)
-
-/* Vectors that begin at any element. vload, vstore, shuffle and fmax are not used: PoCL 3.0 calls them as functions. */
-typedef TYPE(float, LANES) __attribute__((aligned(4))) floats_t;
-typedef TYPE(ushort, LANES) __attribute__((aligned(2))) ushorts_t;
-#define LOADED(j, x) (((const floats_t *)(x))[j])
-#define STORE(x, j, to) (((floats_t *)(to))[j] = (x))
-#define LARGER(a, b) ((a) > (b) ? (a) : (b))
-#define LINES(dim) (((dim) + LANES - 1) / LANES)
-#define BLOCK 128
-
-#if defined(ROW_F32)
-typedef float row_t;
-#define LOAD(j, row) (((GLOBAL const floats_t *)(row))[j])
-#define LOAD1(d, row) ((row)[d])
-#elif defined(ROW_F16)
-typedef half row_t;
-#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__F16C__)
-typedef __fp16 __attribute__((ext_vector_type(LANES), aligned(2))) halves_t;
-#define LOAD(j, row) __builtin_convertvector(((GLOBAL const halves_t *)(row))[j], FLOATS)
-#else
-#define LOAD(j, row) TYPE(vload_half, LANES)(j, row) /* a simulator knows no __fp16 */
-#endif
-#define LOAD1(d, row) vload_half(d, row)
-#else
-typedef ushort row_t;
-#define LOAD(j, row) AS_FLOATS(__builtin_convertvector(((GLOBAL const ushorts_t *)(row))[j], TYPE(uint, LANES)) << 16)
-#define LOAD1(d, row) as_float((uint)(row)[d] << 16)
-#endif
 
 /* A step takes STEP rows and TOGETHER heads: their scores fill the lanes of one vector, with a register for each
  * sum. Further passes over the block, which the cache then holds, take the other heads. Heads of zeros fill up the
@@ -65,8 +30,8 @@ typedef ushort row_t;
  * of memory: steps read several rows side by side, which no hardware predicts. */
 #define AHEAD 8192
 #define CACHE_LINE 64
-#define ROWS_AHEAD(dim) (AHEAD / ((dim) * (int)sizeof(row_t)) + 1)
-#define FETCHES(dim) ((STEP * (dim) * (int)sizeof(row_t) + CACHE_LINE * LINES(dim) - 1) / (CACHE_LINE * LINES(dim)))
+#define ROWS_AHEAD(wide) (AHEAD / ((wide) * (int)sizeof(row_t)) + 1)
+#define FETCHES(wide, dim) ((STEP * (wide) * (int)sizeof(row_t) + CACHE_LINE * LINES(dim) - 1) / (CACHE_LINE * LINES(dim)))
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define FETCH(p) __builtin_prefetch(p, 0, 2) /* PoCL's own prefetch does nothing */
 #else
@@ -75,21 +40,14 @@ typedef ushort row_t;
 
 typedef struct __attribute__((aligned(64))) {
   float q[HEADS][LINES(K_DIM) * LANES], a[HEADS][LINES(V_DIM) * LANES], s[HEADS][BLOCK], m[HEADS], l[HEADS];
+  SCALES
 } State;
 
-/* LANES elements of a row, from LANES * j on; zeros beyond its end, where nothing is read. */
-INLINE FLOATS line(GLOBAL const row_t *row, const int j, const int dim) {
-  if (dim % LANES == 0 || j < dim / LANES) return LOAD(j, row);
-  float x[LANES];
-  for (int d = 0; d < LANES; ++d) x[d] = d < dim % LANES ? LOAD1(dim / LANES * LANES + d, row) : 0.0f;
-  return LOADED(0, x);
-}
-
 /* Part j of what a step has fetched; `ahead` is null where the run of rows ends before. */
-INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int dim) {
-  GLOBAL const uchar *from = (GLOBAL const uchar *)ahead + j * FETCHES(dim) * CACHE_LINE;
+INLINE void fetch(GLOBAL const row_t *ahead, const int j, const int count) {
+  GLOBAL const uchar *from = (GLOBAL const uchar *)ahead + j * count * CACHE_LINE;
 #pragma unroll
-  for (int i = 0; i < FETCHES(dim); ++i)
+  for (int i = 0; i < count; ++i)
     if (ahead) FETCH(from + i * CACHE_LINE);
 }
 
@@ -160,9 +118,9 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
 #pragma unroll
   for (int i = 0; i < LANES; ++i) x[i] = 0.0f;
   for (int j = 0; j < LINES(K_DIM); ++j) {
-    fetch(ahead, j, K_DIM);
+    fetch(ahead, j, FETCHES(K_ROW, K_DIM));
 #pragma unroll
-    for (int r = 0; r < STEP; ++r) k[r] = line(keys + r * K_DIM, j, K_DIM);
+    for (int r = 0; r < STEP; ++r) k[r] = KEY(of, keys + r * K_ROW, j);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
       const FLOATS q = LOADED(j, of->q[h + g]);
@@ -181,7 +139,7 @@ INLINE void score(State *of, const int h, const int t, GLOBAL const row_t *keys,
 INLINE void score_one(State *of, const int from, const int until, const int t, GLOBAL const row_t *key) {
   for (int h = from; h < until; ++h) {
     FLOATS x = 0.0f;
-    for (int j = 0; j < LINES(K_DIM); ++j) x += LOADED(j, of->q[h]) * line(key, j, K_DIM);
+    for (int j = 0; j < LINES(K_DIM); ++j) x += LOADED(j, of->q[h]) * KEY(of, key, j);
     of->s[h][t] = sum(x);
   }
 }
@@ -195,9 +153,9 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
 #pragma unroll
     for (int r = 0; r < STEP; ++r) p[g * STEP + r] = of->s[h + g][t + r];
   for (int j = 0; j < LINES(V_DIM); ++j) {
-    fetch(ahead, j, V_DIM);
+    fetch(ahead, j, FETCHES(V_ROW, V_DIM));
 #pragma unroll
-    for (int r = 0; r < STEP; ++r) v[r] = line(values + r * V_DIM, j, V_DIM);
+    for (int r = 0; r < STEP; ++r) v[r] = VALUE(of, values + r * V_ROW, j);
 #pragma unroll
     for (int g = 0; g < TOGETHER; ++g) {
       FLOATS x = LOADED(j, of->a[h + g]);
@@ -211,7 +169,7 @@ INLINE void add(State *of, const int h, const int t, GLOBAL const row_t *values,
 INLINE void add_one(State *of, const int from, const int until, const int t, GLOBAL const row_t *value) {
   for (int h = from; h < until; ++h)
     for (int j = 0; j < LINES(V_DIM); ++j)
-      STORE(LOADED(j, of->a[h]) + of->s[h][t] * line(value, j, V_DIM), j, of->a[h]);
+      STORE(LOADED(j, of->a[h]) + of->s[h][t] * VALUE(of, value, j), j, of->a[h]);
 }
 
 /* Turns the scores of n rows into weights. If the maximum rises, the sums so far are scaled down to it. */
@@ -238,16 +196,16 @@ INLINE void scores(State *of, const int t, const int n, GLOBAL const row_t *keys
                    const i64 ready) {
   for (int h = 0; h < HEADS; h += TOGETHER)
     for (int i = 0; i + STEP <= n; i += STEP)
-      score(of, h, t + i, keys + i * K_DIM, h == 0 && i + STEP <= ready ? ahead + i * K_DIM : 0);
-  for (int i = n / STEP * STEP; i < n; ++i) score_one(of, 0, HEADS, t + i, keys + i * K_DIM);
+      score(of, h, t + i, keys + i * K_ROW, h == 0 && i + STEP <= ready ? ahead + i * K_ROW : 0);
+  for (int i = n / STEP * STEP; i < n; ++i) score_one(of, 0, HEADS, t + i, keys + i * K_ROW);
 }
 
 INLINE void adds(State *of, const int t, const int n, GLOBAL const row_t *values, GLOBAL const row_t *ahead,
                  const i64 ready) {
   for (int h = 0; h < HEADS; h += TOGETHER)
     for (int i = 0; i + STEP <= n; i += STEP)
-      add(of, h, t + i, values + i * V_DIM, h == 0 && i + STEP <= ready ? ahead + i * V_DIM : 0);
-  for (int i = n / STEP * STEP; i < n; ++i) add_one(of, 0, HEADS, t + i, values + i * V_DIM);
+      add(of, h, t + i, values + i * V_ROW, h == 0 && i + STEP <= ready ? ahead + i * V_ROW : 0);
+  for (int i = n / STEP * STEP; i < n; ++i) add_one(of, 0, HEADS, t + i, values + i * V_ROW);
 }
 
 /* Loads the queries: head h is of query h / QUERY_HEADS. Beyond the `queries_here` queries heads are zeros. */
@@ -288,12 +246,12 @@ INLINE void put(GLOBAL float *part, const float *a, const float m, const float l
 #endif
 
 /* Does WORK for n rows of a block from t on, one piece of adjacent rows at a time. */
-#define IN_PIECES(WORK, rows, dim)                                                                     \
+#define IN_PIECES(WORK, rows, wide)                                                                    \
   for (int i = 0; i < n;) {                                                                            \
-    const i64 u = t + i, end_of = min(SIDE_BY_SIDE(u), until), next = NEXT(u, ROWS_AHEAD(dim));        \
+    const i64 u = t + i, end_of = min(SIDE_BY_SIDE(u), until), next = NEXT(u, ROWS_AHEAD(wide));       \
     const int m = (int)min(end_of - u, (i64)(n - i));                                                  \
     const i64 ready = next < until ? min(SIDE_BY_SIDE(next), until) - next : 0;                        \
-    WORK(&of, i, m, rows + (row + ROW(u)) * dim, ready > 0 ? rows + (row + ROW(next)) * dim : 0, ready); \
+    WORK(&of, i, m, rows + (row + ROW(u)) * (wide), ready > 0 ? rows + (row + ROW(next)) * (wide) : 0, ready); \
     i += m;                                                                                            \
   }
 
@@ -327,11 +285,12 @@ KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL cons
     const i64 cell = line * QUERY_HEADS * count + asked, until = min(from + (split + 1) * each, stop);
     State of;
     begin(&of, queries + queries_at + cell * K_DIM, count * K_DIM, here);
+    SCALED(of, line % kv_heads);
     for (i64 t = from + split * each; t < until; t += BLOCK) {
       const int n = (int)min(until - t, (i64)BLOCK);
-      IN_PIECES(scores, keys, K_DIM)
+      IN_PIECES(scores, keys, K_ROW)
       for (int h = 0; h < HEADS; ++h) weigh(&of, h, n);
-      IN_PIECES(adds, values, V_DIM)
+      IN_PIECES(adds, values, V_ROW)
     }
     if (split == splits - 1) {
       for (int i = 0; i < here; ++i) { /* the rows of one query that others do not see */
@@ -339,9 +298,9 @@ KERNEL ATTEND(GLOBAL const float *queries, GLOBAL const row_t *keys, GLOBAL cons
         const i64 low = FROM(i), below = max(min(from, STOP(i)), low), above = max(max(stop, low), below);
         const int n = (int)(below - low + max(STOP(i) - above, (i64)0));
 #define OF_ONE(t) (row + ROW((t) < below - low ? low + (t) : above + (t) - (below - low)))
-        for (int t = 0; t < n; ++t) score_one(&of, h, h + QUERY_HEADS, t, keys + OF_ONE(t) * K_DIM);
+        for (int t = 0; t < n; ++t) score_one(&of, h, h + QUERY_HEADS, t, keys + OF_ONE(t) * K_ROW);
         for (int g = h; n && g < h + QUERY_HEADS; ++g) weigh(&of, g, n);
-        for (int t = 0; t < n; ++t) add_one(&of, h, h + QUERY_HEADS, t, values + OF_ONE(t) * V_DIM);
+        for (int t = 0; t < n; ++t) add_one(&of, h, h + QUERY_HEADS, t, values + OF_ONE(t) * V_ROW);
       }
     }
     for (int h = 0; h < here * QUERY_HEADS; ++h) {

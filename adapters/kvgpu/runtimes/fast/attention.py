@@ -30,6 +30,8 @@ class Geometry(NamedTuple):
     kv_heads: int
     lie: str = "runs"
     queries: int = 1
+    form: str = ""
+    """The form of rows that are read as this dtype; none for rows that are kept as they are read."""
 
     @property
     def group(self) -> int:
@@ -40,7 +42,13 @@ class Geometry(NamedTuple):
     def name(self) -> str:
         """Give the part of a kernel's name that says what it is compiled for."""
         parts = self.lie, self.dtype, self.k_dim, self.v_dim, self.group, self.queries
-        return "_".join(map(str, parts))
+        formed = "".join(c if c.isalnum() else f"_{ord(c):x}_" for c in self.form)
+        return "_".join(map(str, (*parts, formed) if formed else parts))
+
+    @property
+    def size(self) -> int:
+        """Give the bytes in which places of rows are counted: of an element, or 1 for rows in a form."""
+        return 1 if self.form else DTYPES[self.dtype].itemsize
 
 
 class FastDevice(Runtime, Protocol):
@@ -104,7 +112,7 @@ class FastAttention(ABC):
 
     def __init__(self, runtime: FastDevice, geometry: Geometry) -> None:
         self.device, self.geometry = runtime, geometry
-        self.size = DTYPES[geometry.dtype].itemsize
+        self.size = geometry.size
         self._attend = self._learned()
         # Only runs that are split leave parts, and they have at most 2 * workers pieces.
         self._parts = runtime.allocate(2 * runtime.workers * self._part_bytes())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+from kvgpu.runtimes.fast import form_rows
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.fast.row_attention import RowAttention
 from kvgpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvgpu.runtimes.opencl import OpenCLRuntime
+from kvspec.geometry import Config
 
 TOGETHER = 4
 """Queries that read a row together where an attend has several: a block of a speculative decode, a prefill."""
@@ -20,10 +22,14 @@ class FastRuntime(InPlaceOfStrict, OpenCLRuntime):
         super().__init__(wanted)
         self._strict = StrictLaunches(self, _geometry, partial(RowAttention, self))
 
+    def reads_form(self, config: Config) -> bool:
+        """Tell whether attention reads rows in the form of this config where they lie."""
+        return form_rows.readable(config)
 
-def _geometry(lie: str, dtype: str, asked: Asked) -> Geometry:
-    queries = TOGETHER if asked.each > 1 else 1
-    return Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lie, queries)
+
+def _geometry(lie: str, kind: str, asked: Asked) -> Geometry:
+    queries, (dtype, _, form) = TOGETHER if asked.each > 1 else 1, kind.partition(" ")
+    return Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lie, queries, form)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.runtime import Work
+from kvgpu.runtimes.fast import form_rows
 from kvgpu.runtimes.fast.attention import FLOAT, FastAttention, Geometry, kinds, scale, text
 from kvgpu.runtimes.opencl import OpenCLRuntime
 from kvspec.errors import CannotRun
@@ -18,7 +19,7 @@ INSTALL = "it takes a CPU runtime of OpenCL; pip install 'kvconform[opencl]' bri
 
 
 class RowAttention(FastAttention):
-    """Attention over rows in f32, f16 or bf16.
+    """Attention over rows in f32, f16 or bf16, or in a form that is `form_rows.readable`.
 
     For the error of a result see tests/adapters/kernels/test_row_attention.py. A geometry is compiled when the
     first of it is made on a runtime. Raises CannotRun if the device is no CPU.
@@ -69,5 +70,6 @@ def source(geometry: Geometry, lanes: int) -> str:
     attend, join = names(geometry)
     defined = kinds(geometry) | {"ATTEND": attend, "JOIN": join, "SCALE": scale(geometry.k_dim), "LANES": lanes}
     defined |= {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim}
-    defined |= {"QUERY_HEADS": geometry.group, "QUERIES": geometry.queries}
-    return text(defined, "prelude_cl.h", "fast/attend_rows.cl")
+    defined |= {"QUERY_HEADS": geometry.group, "QUERIES": geometry.queries, **form_rows.macros(geometry)}
+    rows = "form_rows" if geometry.form else "plain_rows"
+    return text(defined, "prelude_cl.h", "fast/lanes.cl", f"fast/{rows}.cl", "fast/attend_rows.cl")

@@ -19,10 +19,10 @@ from kvgpu.memory.layout import Place
 from kvgpu.runtime import Block, Runtime, Work
 from kvgpu.runtimes.capture import Replayable
 from kvgpu.runtimes.fast.attention import Call, FastAttention, Geometry
-from kvspec.geometry import DTYPES
 
-ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(\w+)"), "attend_join"
-"""The strict kernels: by how rows lie, and their dtype; and the one that joins parts into outputs."""
+ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(.+)"), "attend_join"
+"""The strict kernels: by how rows lie, and what they are (see `caches.attention.kind`); and the one that joins
+parts into outputs."""
 
 
 class Asked(NamedTuple):
@@ -84,7 +84,7 @@ def asked(*args: Any) -> Asked:
 
 
 Choose = Callable[[str, str, Asked], Geometry | None]
-"""Chooses the geometry of the fast kernel by how rows lie, their dtype, and the arguments; None if none applies."""
+"""Chooses the fast kernel's geometry by how rows lie, what they are, and the arguments; None if none applies."""
 
 
 class StrictLaunches:
@@ -124,7 +124,7 @@ class StrictLaunches:
         places = asked.queries_at * FLOAT.itemsize, at * FLOAT.itemsize
         queries = DeviceRows(self._runtime, asked.queries, (*shape, asked.k_dim), FLOAT, places[0])
         target = DeviceRows(self._runtime, out, (*shape, width), FLOAT, places[1])
-        rows, most = asked.rows(lie, DTYPES[attention.geometry.dtype].itemsize), asked.most(lie)
+        rows, most = asked.rows(lie, attention.size), asked.most(lie)
         attention.attend(Call(queries, rows, asked.positions(), target, bool(asked.causal), asked.window, most))
 
     @contextmanager

@@ -103,7 +103,7 @@ class Line(NamedTuple):
 
     def cells(self) -> tuple[object, ...]:
         """Give the cells under the headings."""
-        dtype, k_dim, v_dim, heads, _, lie, queries = self.geometry
+        dtype, k_dim, v_dim, heads, _, lie, queries, _ = self.geometry
         width = k_dim if k_dim == v_dim else f"{k_dim}, {v_dim}"
         asked = (self.architecture, dtype, width, heads, lie, queries)
         kernel = warp_kernels.module(self.geometry)

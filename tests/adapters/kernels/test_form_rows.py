@@ -1,0 +1,160 @@
+"""Fast attention on CPUs over rows in a form, which its kernel decodes where they lie: every code, every sum."""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvgpu.adapters import OpenCLFast
+from kvgpu.runtimes import opencl_devices
+from kvgpu.runtimes.fast import form_rows, opencl_fast
+from kvspec.contract import Attention
+from kvspec.forms import parsed
+from kvspec.geometry import DTYPES, Array, Config
+from kvspec.masks import Causal, Explicit
+from support.device.row_bound import weighed
+from support.slow import one_in
+
+CODED = ["int8/256", "int8/1", "q8_0", "e4m3/t:0.5", "e4m3/t:0.7", "e5m2/h:2:0.3", "e5m2/t", "e4m3/32"]
+"""Forms of values whose codes are all met by rows that take every code."""
+
+
+@pytest.fixture(scope="module")
+def adapter() -> OpenCLFast:
+    return OpenCLFast(checks=True)
+
+
+def rows(config: Config, n: int, seed: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(config.shape(kind, n)).astype(DTYPES[config.dtype]) for kind in "kv"]
+
+
+def coded(form: str, dtype: str) -> Array:
+    """Rows `[1, 2, 1, 256]` that take every code, NaN among them where a code is NaN."""
+    of = parsed(form)[1]
+    scale = np.array(of.given or (0.01,), np.float32)[np.arange(2) % max(1, len(of.given))]
+    codes = np.arange(256, dtype=np.uint8).view(of.of.dtype).astype(np.float32)
+    with np.errstate(over="ignore"):
+        found: Array = (scale[:, None] * codes).astype(DTYPES[dtype])[None, :, None]
+    return found
+
+
+@pytest.mark.parametrize(("form", "dtype"), one_in(5, list(product(CODED, ("f16", "bf16", "f32")))))
+def test_every_code_is_worth_what_a_read_shows(adapter: OpenCLFast, form: str, dtype: str) -> None:
+    """Attention to a single row is that row, to the bit."""
+    config = Config(1, 2, 8, 256, dtype, form=f"int8/1,{form}", step=4)
+    cache: Any = adapter.open("growing", config)
+    out = cache.attend(np.ones((1, 4, 1, 8), np.float32), rows(config, 1, 0)[0], coded(form, dtype), Attention())
+    shown = cache.read("view").values.astype(np.float32)
+    assert np.isnan(shown).any() == np.isnan(coded(form, dtype).astype(np.float32)).any()
+    assert np.array_equal(out, np.repeat(shown, 2, axis=1), equal_nan=True)
+
+
+FORMS = [
+    ("q8_0", "f16", 128, 128), ("int8/32,e4m3/t:0.7", "bf16", 64, 96), ("e5m2/4", "f16", 20, 12),
+    ("e4m3/h:1:0.3:2", "f32", 17, 5), ("int8/2", "bf16", 6, 10), ("int8/1,q8_0", "f16", 5, 32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["growing", "ring", "page"])
+@pytest.mark.parametrize(("form", "dtype", "k_dim", "v_dim"), one_in(3, FORMS))
+def test_every_element_is_within_the_bound_of_plain_rows(
+    adapter: OpenCLFast, form: str, dtype: str, k_dim: int, v_dim: int, kind: str
+) -> None:
+    more: dict[str, Any] = {"page": {"page_size": 5, "pages": 40}, "ring": {"window": 60}}.get(kind, {})
+    config = Config(1, 2, k_dim, v_dim, dtype, form=form, **more)
+    cache: Any = adapter.open(kind, config)
+    if kind == "page":
+        cache.admit()
+    for held, n in ((150, 1), (151, 3)):
+        if held == 150:
+            cache.append(*rows(config, held, 1))
+        queries = np.random.default_rng(n).standard_normal((1, 6, n, k_dim)).astype(np.float32)
+        out = cache.attend(queries, *rows(config, n, n), Attention())
+        keys, values = (a.reshape(2, -1, a.shape[-1]).astype(np.float64) for a in seen(cache, kind))
+        end = keys.shape[1]
+        for h, i in np.ndindex(6, n):
+            last = end - n + i + 1
+            first = max(0, last - 60) if kind == "ring" else 0
+            right, bound = weighed(
+                queries[0, h, i].astype(np.float64), keys[h // 3, first:last], values[h // 3, first:last]
+            )
+            assert (np.abs(out[0, h, i] - right) <= bound).all()
+
+
+def seen(cache: Any, kind: str) -> Any:
+    """The rows that the last append's queries see, oldest first."""
+    if kind == "page":
+        return cache.read_sequence(0)
+    return cache.store.read(cache.filled, *newest(cache)) if kind == "ring" else cache.read("view")
+
+
+def newest(cache: Any) -> tuple[int, int, int]:
+    span = cache._newest(cache.filled)
+    return span.first, span.turn, span.wrap
+
+
+def launched(monkeypatch: pytest.MonkeyPatch, adapter: OpenCLFast) -> list[str]:
+    names: list[str] = []
+    launch = adapter.runtime.launch
+
+    def noted(kernel: str, *given: Any) -> None:
+        names.append(kernel)
+        launch(kernel, *given)
+
+    monkeypatch.setattr(adapter.runtime, "launch", noted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("form", "how", "decodes"),
+    [
+        ("q8_0", Attention(), False),
+        ("int4/32", Attention(), True),
+        ("q8_0,int8a/32", Attention(), True),
+        ("q8_0", Attention(scale=0.5), True),
+        ("q8_0", Attention(through=(Causal(), Explicit(np.zeros((1, 1, 1, 9), np.float32)))), True),
+    ],
+)
+def test_what_is_decoded_to_another_place(
+    adapter: OpenCLFast, monkeypatch: pytest.MonkeyPatch, form: str, how: Attention, decodes: bool
+) -> None:
+    config = Config(1, 2, 32, 32, "f16", form=form)
+    cache: Any = adapter.open("growing", config)
+    cache.append(*rows(config, 8, 1))
+    names = launched(monkeypatch, adapter)
+    cache.attend(np.ones((1, 2, 1, 32), np.float32), *rows(config, 1, 2), how)
+    assert ("decode" in names) == decodes
+
+
+def test_which_forms_are_readable() -> None:
+    config = Config(1, 1, 32, 32, "f16")
+    assert all(form_rows.readable(config.changed(form=form)) for form in CODED[1:])
+    assert not form_rows.readable(config.changed(form="int4/32")) and not form_rows.readable(
+        config.changed(form="q4_0")
+    )
+    assert opencl_fast.shared(os.environ.get(opencl_devices.SELECT, "")).reads_form(config.changed(form="q8_0"))
+
+
+@pytest.mark.parametrize(
+    ("form", "dtype", "exact"),
+    [
+        ("e4m3/t:0.5", "f16", True),
+        ("e4m3/t:0.7", "f16", False),
+        ("e4m3/t:0.7", "bf16", False),
+        ("e4m3/t:512", "f16", False),
+        ("e4m3/t:512", "bf16", True),
+        ("e4m3/h:1:3", "f16", True),
+        ("e4m3/1", "f16", False),
+        ("int8/1", "f16", False),
+        ("e5m2/t", "f16", True),
+        ("e5m2/t:0.5", "f16", True),
+        ("e5m2/t:2", "f16", False),
+    ],
+)
+def test_products_that_need_no_rounding(form: str, dtype: str, exact: bool) -> None:
+    assert form_rows.exact_in(dtype, parsed(form)[0]) == exact
