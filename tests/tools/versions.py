@@ -3,7 +3,8 @@
 `python -m tools.versions [ENGINE ...] [--keep DIR]`, in `tests`, makes an environment for each release of
 `versions.toml` with uv, in a temporary folder or in DIR, runs the scripts of the engine in it, judges the engine's
 caches by quick runs, and writes `reports/published/engines/versions/ENGINE.json`. Environments and records that DIR
-already has are used again. Where an environment cannot be made, the tool fails and writes nothing.
+already has are used again. `--caches NAME ...` judges these caches anew and keeps all else that was published.
+Where an environment cannot be made, the tool fails and writes nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import re
 import shutil
 import subprocess
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from kvreports import json_file
 from kvreports.board.versions import Answer, Release, Seen, Shown, Versions
@@ -56,7 +58,6 @@ class Engine(Struct, frozen=True, forbid_unknown_fields=True):
     beside: list[str]
     named: list[str]
     judged: list[str]
-    slow: list[str]
     releases: dict[str, date]
 
 
@@ -149,14 +150,30 @@ def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
     ]
     day = datetime.now(UTC).date().isoformat()
     some = {version: pythons[version] for version in engine.judged}
-    caches = versions_judged.judged(f"{engine.scripts}-", some, folder, engine.slow)
+    caches = versions_judged.judged(names(engine), some, folder)
     return Versions(engine=engine_name, spec=SPEC_VERSION, made=day, releases=releases, bugs=bugs, caches=caches)
+
+
+def names(engine: Engine) -> list[str]:
+    """The adapters of an engine's caches."""
+    return versions_judged.of_engine(f"{engine.scripts}-")
+
+
+def again(engine: Engine, before: Versions, caches: list[str], folder: Path) -> Versions:
+    """The record that was published, with some caches judged anew."""
+    pythons = {version: install(engine, version, folder) for version in engine.judged}
+    judged = {cache.name: cache for cache in before.caches}
+    judged |= {cache.name: cache for cache in versions_judged.judged(caches, pythons, folder)}
+    return replace(before, caches=[judged[name] for name in names(engine) if name in judged])
 
 
 def main(arguments: list[str], folder: Path) -> None:
     parser = ArgumentParser(prog="tools.versions")
     parser.add_argument("engines", nargs="*", metavar="ENGINE", help=f"{', '.join(engines())}; all without one")
     parser.add_argument("--keep", type=Path, default=folder)
+    parser.add_argument(
+        "--caches", nargs="+", metavar="NAME", default=[], help="judge these anew, and keep the rest"
+    )
     options = parser.parse_args(arguments)
     if shutil.which("uv") is None:
         parser.error("it makes environments with uv: python3 -m pip install uv")
@@ -164,9 +181,22 @@ def main(arguments: list[str], folder: Path) -> None:
         parser.error(
             f"there is no table of {', '.join(sorted(unknown))} in versions.toml; there are {', '.join(engines())}"
         )
-    for name in options.engines or engines():
-        record = judged(name, engines()[name], options.keep.absolute())
-        json_file.write(PUBLISHED / f"{name}.json", json_file.dumps(record))
+    if lost := {*options.caches} - {cache for engine in engines().values() for cache in names(engine)}:
+        parser.error(f"no adapter is called {', '.join(sorted(lost))}")
+    for name, engine in engines().items():
+        if name in (options.engines or engines()):
+            _publish(name, engine, [c for c in options.caches if c in names(engine)], options)
+
+
+def _publish(name: str, engine: Engine, caches: list[str], options: Namespace) -> None:
+    """Write the record of an engine; only some of its caches are judged anew, if some are named."""
+    folder, file = options.keep.absolute(), PUBLISHED / f"{name}.json"
+    if options.caches and not caches:
+        return
+    record = (
+        again(engine, json_file.load(file, Versions), caches, folder) if caches else judged(name, engine, folder)
+    )
+    json_file.write(file, json_file.dumps(record))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +33,6 @@ FOLDERS = ("spec", "reference", "adapters", "conformance", "reports")
 """Where the packages of this checkout lie."""
 SECONDS = 900
 """What a run may take."""
-LEFT_OUT = "left out: a quick run of it takes ten minutes and more"
 LIMITS = ("--deadline", "60", "--memory", "8192")
 LACKS = re.compile(
     r"found error \((?:[a-z ]+: )?(?P<says>(?:ImportError|AttributeError): .+) \((?P<file>\w+\.py):\d+\)\)"
@@ -41,19 +40,19 @@ LACKS = re.compile(
 """An adapter asks for a name that the engine does not have: the error is raised in the adapter's own file."""
 
 
-def judged(prefix: str, pythons: Mapping[str, Path], folder: Path, slow: list[str]) -> list[JudgedCache]:
-    """Judge the adapters whose names begin with a prefix, in the environment of each release, but for slow ones."""
+def judged(names: Iterable[str], pythons: Mapping[str, Path], folder: Path) -> list[JudgedCache]:
+    """Judge adapters by their names, in the environment of each release."""
     known = known_of_all(folder)
     for python in pythons.values():
         words = ["uv", "pip", "install", "-q", "-p", str(python), "-r", str(ROOT / "pyproject.toml")]
         subprocess.run(words, check=True)
-    names = [name for name in ENGINES if name.startswith(prefix)]
-    found = {name: {v: _asked(name, p, known, slow) for v, p in pythons.items()} for name in names}
+    found = {name: {v: run(name, p, known) for v, p in pythons.items()} for name in names}
     return [cache(name, records, known) for name, records in found.items()]
 
 
-def _asked(name: str, python: Path, known: Path, slow: list[str]) -> Record | str:
-    return LEFT_OUT if name in slow else run(name, python, known)
+def of_engine(prefix: str) -> list[str]:
+    """The adapters whose names begin with a prefix."""
+    return [name for name in ENGINES if name.startswith(prefix)]
 
 
 def known_of_all(folder: Path) -> Path:
@@ -101,7 +100,7 @@ def cache(name: str, found: Mapping[str, Record | str], known: Path) -> JudgedCa
     for before, now in pairwise(there):
         old, new = found[before], found[now]
         if isinstance(old, Record) and isinstance(new, Record):
-            same = _of_both(seen[before], seen[now])
+            same = _of_both(seen[before], seen[now]) | ({""} if _all_behind(old) and _all_behind(new) else set())
             changes = [
                 c for c in compare(of_run(old), of_run(new), clauses.withdrawn()).changes if c.clause not in same
             ]
@@ -115,6 +114,11 @@ def _of_both(before: Judged, now: Judged) -> set[str]:
     """The clauses of known bugs that both releases have: a quick run blames one of them or another."""
     known = {bug.script for bug in before.bugs if bug.script} & {bug.script for bug in now.bugs if bug.script}
     return {clause for bug in (*before.bugs, *now.bugs) if bug.script in known for clause in bug.clauses}
+
+
+def _all_behind(record: Record) -> bool:
+    """Whether all that breaks no clause is what a known bug leads to."""
+    return all(outcomes.BEHIND in failure.message for failure in record.unexplained if not failure.clauses)
 
 
 def release(name: str, version: str, record: Record | str, known: Path) -> Judged:
