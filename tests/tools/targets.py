@@ -15,7 +15,7 @@ from msgspec import Struct, convert
 from tabulate import tabulate
 
 from kvreports import json_file
-from kvreports.profile import findings
+from kvreports.profile import figures, findings
 from kvspec import tables
 from kvspec.records.profile import Measurement, Profile
 
@@ -74,7 +74,9 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         about = [(r, case) for r, case in own if re.search(self.cases, case.id) and case.bytes_read >= self.bytes]
         numbers = [
-            (n, case.id, machine(record)) for record, case in about if (n := self.number(case, record)) is not None
+            (n, case.id, figures.machine(record))
+            for record, case in about
+            if (n := self.number(case, record)) is not None
         ]
         return sorted(numbers, reverse=self.what != "fraction")
 
@@ -101,13 +103,6 @@ def rows(records: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
 
 def _each() -> Iterator[tuple[Target, str]]:
     return ((target, name) for target in targets() for name in target.adapters)
-
-
-def machine(record: Profile) -> str:
-    """The processor that a profile is about."""
-    if "GPU" in record.machine:
-        return str(record.adapter["device"])
-    return f"{record.machine.get('cpu') or 'unknown'}, {record.machine.get('cores') or '?'} cores"
 
 
 def _found(target: Target, numbers: list[tuple[float, str, str]]) -> tuple[str, ...]:

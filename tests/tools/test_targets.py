@@ -12,6 +12,7 @@ import pytest
 
 from kvprofile.cases import cases
 from kvreports import json_file
+from kvreports.profile import figures
 from kvspec.records.profile import Profile
 from support.samples.profile_samples import changed, measurement, spread, whole
 from tools import targets
@@ -57,7 +58,7 @@ def test_a_number_is_of_the_case(what: str, number: float | None) -> None:
 def test_a_case_is_compared_with_another() -> None:
     sample = record("cupy", case("x/one/n4", 0.006), case("x/one", 0.004), case("x/two/n4", 0.006))
     of = target(r"of \1", 1.4, "^(.*)/n4$")
-    assert of.measured("cupy", [sample]) == [(pytest.approx(1.5), "x/one/n4", targets.machine(sample))]
+    assert of.measured("cupy", [sample]) == [(pytest.approx(1.5), "x/one/n4", figures.machine(sample))]
 
 
 def test_the_furthest_comes_first_and_small_cases_do_not_count() -> None:
@@ -72,9 +73,9 @@ def test_the_furthest_comes_first_and_small_cases_do_not_count() -> None:
 def test_the_machine_is_the_gpu_where_there_is_one() -> None:
     sample = record("cupy")
     two = msgspec.structs.replace(sample, machine={"cpu": "AMD EPYC", "cores": 2})
-    assert targets.machine(two) == "AMD EPYC, 2 cores"
+    assert figures.machine(two) == "AMD EPYC, 2 cores"
     gpu = {"machine": {"GPU": "at 1980 MHz"}, "adapter": {"device": "NVIDIA H200"}}
-    assert targets.machine(msgspec.structs.replace(sample, **gpu)) == "NVIDIA H200"
+    assert figures.machine(msgspec.structs.replace(sample, **gpu)) == "NVIDIA H200"
 
 
 @pytest.mark.parametrize(("fraction", "status", "held"), [(0.69, 1, "0 of 1"), (0.71, 0, "1 of 1")])

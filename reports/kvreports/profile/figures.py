@@ -8,6 +8,13 @@ from kvspec.records.profile import Measurement, Profile, Spread
 NONE = "–"
 
 
+def machine(record: Profile) -> str:
+    """The processor that a profile is about."""
+    if "GPU" in record.machine:
+        return str(record.adapter["device"])
+    return f"{record.machine.get('cpu') or 'unknown'}, {record.machine.get('cores') or '?'} cores"
+
+
 def time(spread: Spread | None) -> str:
     """The median of a time."""
     return NONE if spread is None else duration(spread.median)

@@ -39,16 +39,16 @@ def over(case: Measurement) -> float:
 
 
 def sentences(record: Profile) -> list[str]:
-    """How many cases are slow; then for each operation its slowest case, the slowest operations first."""
+    """How many cases are slow, and on which machine, because ratios differ from one to the next; then for each
+    operation its slowest case, the slowest operations first."""
     compared = [case for case in record.measurements if best(case) is not None]
     if not compared:
         return ["No case has a peer to compare with."]
-    found = [
-        f"{len(slow(record))} of {len(compared)} cases take more than {SLOW:g} times the time of the fastest peer."
-    ]
+    found, where = f"{len(slow(record))} of {len(compared)} cases", f"on this machine ({figures.machine(record)})"
+    told = [f"{found} take more than {SLOW:g} times the time of the fastest peer {where}."]
     worst = {name: max(cases, key=over) for name, cases in figures.by_operation(record).items()}
-    found += [sentence(case, strict(record)) for case in _slowest(worst.values())[:MOST]]
-    return found
+    told += [sentence(case, strict(record)) for case in _slowest(worst.values())[:MOST]]
+    return told
 
 
 def slow(record: Profile) -> list[Measurement]:
