@@ -19,8 +19,8 @@ TAU = EXACT.multiply(2, Decimal(PI))
 
 
 @lru_cache(maxsize=64)
-def frequencies(dims: int, base: int, scaling: Scaling | None, far: bool = False) -> tuple[int, ...]:
-    """Give the frequency of each pair per position, without whole turns. `far`: by LongRoPE's long list."""
+def frequencies(dims: int, base: int, scaling: Scaling | None, far: bool) -> tuple[int, ...]:
+    """Give the frequency of each pair per position. `far`: by LongRoPE's long list."""
     with localcontext(EXACT):
         log = Decimal(base).ln()
         if isinstance(scaling, NTK):
@@ -28,8 +28,7 @@ def frequencies(dims: int, base: int, scaling: Scaling | None, far: bool = False
         plain = [(log * (-2 * i) / dims).exp() for i in range(dims // 2)]
         divisors = _divisors(plain, base, scaling, far)
         whole = Decimal(2) ** DIGITS / TAU
-        turns = [int((f / by * whole).to_integral_value()) for f, by in zip(plain, divisors, strict=True)]
-        return tuple(f % (1 << DIGITS) for f in turns)
+        return tuple(int((f / by * whole).to_integral_value()) for f, by in zip(plain, divisors, strict=True))
 
 
 def _divisors(plain: list[Decimal], base: int, scaling: Scaling | None, far: bool) -> list[Decimal]:
