@@ -31,7 +31,7 @@ PUBLISHED = {
 }
 """The published records that are rendered together on a page."""
 
-KNOWN = "deviations/kvconform.toml"
+KNOWN = "reports/deviations/kvconform.toml"
 NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 """One version, so that what compiles today compiles tomorrow."""
 
@@ -243,15 +243,15 @@ def vectors(session: nox.Session) -> None:
     folder = str((REPORTS / "vectors").resolve())
     session.run("kvconform", "vectors", "export", "--out", folder)
     session.run("kvconform", "vectors", "verify", folder)
-    session.run("python", "examples/vectors/reference.py", folder)
+    session.run("python", "docs/examples/vectors/reference.py", folder)
 
 
 @nox.session
 def languages(session: nox.Session) -> None:
     """The example engines in C, Rust, JavaScript and Python, each judged whole where its compiler is there."""
     _install(session)
-    session.install("-e", "examples/engines/python", "--no-deps")
-    places = {"engines": Path("examples/engines").resolve(), "out": session.create_tmp()}
+    session.install("-e", "docs/examples/engines/python", "--no-deps")
+    places = {"engines": Path("docs/examples/engines").resolve(), "out": session.create_tmp()}
     for tool, language in DATA["languages"].items():
         build, start = (language.get(key, "").format(**places).split() for key in ("build", "start"))
         if shutil.which(tool) is None:

@@ -46,7 +46,7 @@ BROKEN = {
     "transformers-layers-recording": LAYERS | {"LAYER-17", "LAYER-18", "CACHE-9"},
     "transformers-layers-static": {"LAYER-1", "CACHE-2", "LAYER-12"},
 }
-"""The clauses that a run may find broken; `deviations/README.md` says how."""
+"""The clauses that a run may find broken; `reports/deviations/README.md` says how."""
 
 
 def engine_of(name: str) -> str:
@@ -70,7 +70,7 @@ def test_an_engine_deviates_in_nothing_but_what_is_known(name: str) -> None:
 def test_every_failure_of_an_engine_is_filed(name: str) -> None:
     needs(name)
     seen = record_of(name, ("growing", "ring", "bounded", "mask"), traces=2)
-    filed = [k for k in known.read(ROOT / "deviations" / "kvconform.toml") if k.names(name)]
+    filed = [k for k in known.read(ROOT / "reports" / "deviations" / "kvconform.toml") if k.names(name)]
     other = [f.message for f in seen.failures if set(f.clauses) - set(known.explanations(filed, f))]
     assert other == [] and seen.problems == []
 

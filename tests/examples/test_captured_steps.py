@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "captured_steps.py"
+SCRIPT = Path(__file__).parents[2] / "docs" / "examples" / "captured_steps.py"
 
 
 def test_only_the_window_hides_rows_and_only_of_long_sequences(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from support.running import judging, site_package
 from support.running.command_line import kvconform
 from support.slow import one_in
 
-ENGINES = Path(__file__).parents[2] / "examples" / "engines"
+ENGINES = Path(__file__).parents[2] / "docs" / "examples" / "engines"
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def test_the_rows_of_the_board_are_the_boards() -> None:
 
 
 def test_the_languages_are_those_of_the_examples() -> None:
-    folders = {folder.name for folder in (ROOT / "examples" / "engines").iterdir() if folder.is_dir()}
+    folders = {folder.name for folder in (ROOT / "docs" / "examples" / "engines").iterdir() if folder.is_dir()}
     assert {
         "c",
         "rust",

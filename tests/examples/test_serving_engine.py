@@ -31,7 +31,7 @@ from serving_engine.engine import COUNTED
 from support import serving
 from support.serving_judge import loaded
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 PROMPT = [1, 2, 3, 4, 5, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2]
 
 

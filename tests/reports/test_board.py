@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"
 RECORDS = sorted([*PUBLISHED.glob("*/record.json"), *PUBLISHED.parent.glob("serving/*/record.json")])
 RECORDS += sorted(PUBLISHED.glob("versions/*.json"))
-KNOWN = ROOT / "deviations" / "kvconform.toml"
+KNOWN = ROOT / "reports" / "deviations" / "kvconform.toml"
 SPEC = "../../../spec/kvspec/chapters"
 """Where the chapters are, seen from the published board."""
 

@@ -16,7 +16,7 @@ from kvreports.board.versions import Answer, Release, Row, Seen, Shown, Versions
 from tools import versions
 
 ROOT = Path(__file__).parents[2]
-KNOWN = ROOT / "deviations" / "kvconform.toml"
+KNOWN = ROOT / "reports" / "deviations" / "kvconform.toml"
 
 
 def bug(name: str, *answers: Answer, sort: str = "unchecked") -> Shown:
@@ -60,9 +60,9 @@ def test_the_page_has_a_row_a_bug_the_gravest_first_with_its_script_and_clauses(
     assert main(words) == 0
     page = (tmp_path / "VERSIONS.md").read_text(encoding="utf-8")
     first, second = ([c.strip() for c in li.split("|")[1:-1]] for li in page.splitlines() if "says mlx" in li)
-    assert "deviations/mended/mlx_batch_merge_empty.py" in first[0] and first[1] == "wrong result"
+    assert "reports/deviations/mended/mlx_batch_merge_empty.py" in first[0] and first[1] == "wrong result"
     assert first[3:] == ["cannot open", "has it", "mended", "mended in 1.2"]
-    assert second[2] and "deviations/mlx_broadcast.py" in second[0], "its clauses are those of the file"
+    assert second[2] and "reports/deviations/mlx_broadcast.py" in second[0], "its clauses are those of the file"
     assert "1.2 has 1 of these 2 bugs. Within these releases 0 came and 1 was mended" in page
     assert "an engine: 1.2 has 1 of these 2 bugs" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert 'title="saw 2">mended</td>' in (tmp_path / "board.html").read_text(encoding="utf-8")
@@ -149,7 +149,9 @@ def test_the_engine_of_known_deviations_is_among_the_releases_and_has_its_bugs()
         assert {answer for script, answer in answers.items() if script in filed} == {"has it"}
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "deviations" / "mended").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "reports" / "deviations" / "mended").glob("*.py")), ids=lambda p: p.stem
+)
 def test_the_script_of_a_mended_bug_is_short_and_needs_the_engine_alone(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     code = text.split(chr(34) * 3)[2].strip()

@@ -1,6 +1,6 @@
 """The scripts of known deviations: run those whose engine is here, and write what they print where it is told.
 
-`python -m tools.shown [NAME ...]` runs them and writes `deviations/shown.md`, and code and output into the drafts.
+`python -m tools.shown [NAME ...]` runs them and writes `shown.md` beside them, and code and output into the drafts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unittest.mock import patch
 from kvadapters.probe.checkpoint import Probe
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "deviations"
+FOLDER = ROOT / "reports" / "deviations"
 PAGE = FOLDER / "shown.md"
 SCRIPTS = {p.stem: p for p in sorted([*FOLDER.glob("*_*.py"), *FOLDER.glob("serving/*_*.py")])}
 ENGINES = {

@@ -30,7 +30,7 @@ from kvspec.tables import table
 from tools import versions_judged
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "deviations"
+FOLDER = ROOT / "reports" / "deviations"
 PUBLISHED = ROOT / "reports" / "published" / "engines" / "versions"
 SECONDS = 600
 """What the scripts of a release may take."""

@@ -59,9 +59,9 @@ def known_of_all(folder: Path) -> Path:
     """The file of known deviations, with those of one version said of all; the models lie beside it."""
     place = folder / "known"
     place.mkdir(parents=True, exist_ok=True)
-    for model in (ROOT / "deviations").glob("*.py"):
+    for model in (ROOT / "reports" / "deviations").glob("*.py"):
         (place / model.name).write_bytes(model.read_bytes())
-    text = (ROOT / "deviations" / "kvconform.toml").read_text(encoding="utf-8")
+    text = (ROOT / "reports" / "deviations" / "kvconform.toml").read_text(encoding="utf-8")
     file = place / "kvconform.toml"
     file.write_text(re.sub(r"^versions = .*\n", "", text, flags=re.MULTILINE), encoding="utf-8")
     return file
@@ -148,7 +148,7 @@ def _filed(record: Record, known: Path) -> Iterator[Found]:
         (engine,) = board([place], known, known.parent).engines
     for bug in (b for b in engine.bugs if b.first.sort != NOT_FILED.sort):
         script = bug.name.partition(" ")[0]
-        file = script if (ROOT / "deviations" / f"{script}.py").is_file() else ""
+        file = script if (ROOT / "reports" / "deviations" / f"{script}.py").is_file() else ""
         yield Found(says=bug.first.reason, sort=bug.first.sort, script=file, clauses=bug.clauses)
 
 

@@ -97,7 +97,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if "LLAMA_CPP" not in os.environ:
         pytest.skip("LLAMA_CPP is not set: the folder of a llama.cpp")
     root, out = Path(os.environ["LLAMA_CPP"]), tmp_path_factory.mktemp("ask") / "ask"
-    source = Path(__file__).parents[3] / "examples" / "probe" / "llama_cpp.c"
+    source = Path(__file__).parents[3] / "docs" / "examples" / "probe" / "llama_cpp.c"
     libraries = [str(next((root / "lib").glob(f"lib{name}.*"))) for name in ("llama", "ggml", "ggml-base")]
     includes = [f"-I{root / folder}" for folder in ("include", "ggml/include")]
     rpath = f"-Wl,-rpath,{root / 'lib'}"

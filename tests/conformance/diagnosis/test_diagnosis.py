@@ -280,7 +280,7 @@ def run(adapter: str, folder: Path, *more: str) -> subprocess.CompletedProcess[s
 def test_a_run_ends_with_its_diagnosis(name: str, tmp_path: Path) -> None:
     known = "stale-cursor/RingStaleCursor" if name == "stale_cursor" else name
     (tmp_path / "mine.py").write_text(
-        (ROOT / "examples" / "stale_cursor.py").read_text()
+        (ROOT / "docs" / "examples" / "stale_cursor.py").read_text()
         if name == "stale_cursor"
         else f"from kvconform.bugs import known_bugs as k\nAdapter = k.known_bugs()[{name!r}].adapter\n"
     )

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     at = SERVER.index("probe")
-    assert SERVER[:at] == ["PYTHONPATH=examples", "python3", "-m", "serving_engine"]
+    assert SERVER[:at] == ["PYTHONPATH=docs/examples", "python3", "-m", "serving_engine"]
     command = [sys.executable, "-m", "serving_engine", str(folder), *SERVER[at + 1 :], "--port", "0"]
     with subprocess.Popen(command, env=fakes.environment(), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout

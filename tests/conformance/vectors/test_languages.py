@@ -21,7 +21,7 @@ from kvconform.vectors.languages import c_header, packages
 from kvconform.vectors.languages.told import told
 from kvspec.errors import BadInput
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 CC = ("-Wall", "-Wextra", "-Werror", "-o", "ring", "ring.c")
 
 

@@ -34,7 +34,7 @@ def content() -> Content:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "_examples", lambda clauses: [])
         patch.setattr(site, "history", lambda repository: {})
-        found = site.gathered(RECORDS, ROOT / "deviations/kvconform.toml", ROOT)
+        found = site.gathered(RECORDS, ROOT / "reports/deviations/kvconform.toml", ROOT)
     undrawn = {e.id: Drawn(e.id, e.trace.kind, "", ()) for c in index().values() for e in c.examples}
     return replace(found, examples={**undrawn, **ring})
 

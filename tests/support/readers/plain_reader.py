@@ -10,7 +10,7 @@ from typing import Any
 
 from kvconform.vectors import files
 
-FOLDER = Path(__file__).parents[3] / "examples" / "vectors"
+FOLDER = Path(__file__).parents[3] / "docs" / "examples" / "vectors"
 
 
 def _module(name: str) -> Any:

@@ -21,7 +21,7 @@ from tools.on_gpu.processes import Processes
 from tools.on_gpu.session import Session
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("spec", "reference", "adapters", "conformance", "reports", "examples", "tests")
+PACKAGES = ("spec", "reference", "adapters", "conformance", "reports", "docs/examples", "tests")
 """The folders of the checkout that hold packages."""
 
 CANNOT_RUN, USAGE = 4, 2

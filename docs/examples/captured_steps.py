@@ -1,6 +1,6 @@
 """Decode steps of a whole batch: each is captured once, and then one replay a token.
 
-    python examples/captured_steps.py
+    python docs/examples/captured_steps.py
 
 Three sequences of different lengths grow, slide in windows, or lie in pages. It needs g++ and no GPU:
 `cuda-cpu-fast` runs the kernels of `cupy-fast` on the CPU. On an NVIDIA GPU write CuPyFast instead of CudaCPUFast.

@@ -1,7 +1,7 @@
 """The kvconform adapter of `kvexample.cache`: it translates, and answers nothing by itself.
 
-`pip install -e examples/engines/python && kvconform run example-python`. It claims level visible: kvconform judges
-what each query sees, and not where the rows lie.
+`pip install -e docs/examples/engines/python && kvconform run example-python`. It claims level visible: kvconform
+judges what each query sees, and not where the rows lie.
 """
 
 from __future__ import annotations
