@@ -36,7 +36,7 @@ def test_the_published_board_is_what_the_records_and_the_known_deviations_make(t
         beside.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(path.read_bytes())
     records = [str(tmp_path / p.relative_to(ROOT)) for p in RECORDS]
-    known_file = str(tmp_path / "deviations" / KNOWN.name)
+    known_file = str(tmp_path / KNOWN.relative_to(ROOT))
     assert main(["board", *records, "--known", known_file, "--spec", SPEC, "--out", str(folder)]) == 0
     written = (folder / "README.md").read_text(encoding="utf-8")
     assert written == (PUBLISHED / "README.md").read_text(encoding="utf-8"), "nox -s board writes it again"
