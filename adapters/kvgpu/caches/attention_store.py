@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvgpu.caches import attention, rope, scored
-from kvgpu.caches.attention import Positions, Runs, prepare
+from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.batch import Batching
 from kvgpu.caches.queries import FLOAT, Fit, asked, demand, demand_how, empty, nothing
 from kvgpu.memory.batch_rows import Sequences
@@ -50,6 +50,8 @@ class Attending(Batching):
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, end - n)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, layer)
+        if (formed := in_form(ready, self.config)) is not None:
+            return formed.answer(runs(self.layers, layer), Positions(0, end))
         return ready.answer(readable(self.layers, layer, 1, end), Positions(0, end))
 
     def _one(self, layer: int | None) -> int:
@@ -69,6 +71,8 @@ class Attending(Batching):
         demand(self.config, Fit((m,), 1), queries, Attention(splits=splits), out)
         ready = prepare(self.space, plain, queries, asked(CAUSAL), splits, self.max_len, out)
         lengths = Positions(lengths=batch.memory.lengths, at=layer, stride=batch.layers)
+        if (formed := in_form(ready, self.config)) is not None:
+            return formed.answer(runs(batch.memory, layer * batch.places), lengths)
         longest = max(1, int(batch.lengths.max()))
         return ready.answer(readable(batch.memory, layer * batch.places, m, longest), lengths)
 
@@ -89,7 +93,7 @@ class Attending(Batching):
 
 
 def runs(layers: Layers, group: int) -> Runs:
-    """Say where plain rows of groups lie, from this group on."""
+    """Say where rows of groups lie, from this group on."""
     return Runs(layers.begin(group), layers.config.kv_heads * layers.rows.slots)
 
 

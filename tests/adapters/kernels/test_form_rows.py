@@ -86,6 +86,25 @@ def test_every_element_is_within_the_bound_of_plain_rows(
             assert (np.abs(out[0, h, i] - right) <= bound).all()
 
 
+def test_stores_and_their_batches_are_read_in_place(adapter: OpenCLFast, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config(1, 2, 32, 64, "f16", form="q8_0,e4m3/t:0.7", layers=2, max_len=50)
+    cache: Any = adapter.open("store", config)
+    cache.append(*rows(config.changed(batch=2), 40, 3))
+    names = launched(monkeypatch, adapter)
+    queries = np.random.default_rng(4).standard_normal((1, 6, 1, 32)).astype(np.float32)
+    found = [cache.attend(queries, *rows(config, 1, 5), Attention(), None, 1)[0]]
+    cache.batch(2)
+    for sequence in range(2):
+        cache.scatter(sequence, 40)
+    found += list(cache.attend_batch(np.repeat(queries, 2, 0), 1))
+    assert "decode" not in names
+    keys, values = (a.astype(np.float64) for a in cache.read(1))
+    for out, held in zip(found, (41, 40, 40), strict=True):
+        for h in range(6):
+            right, bound = weighed(queries[0, h, 0].astype(np.float64), keys[h // 3, :held], values[h // 3, :held])
+            assert (np.abs(out[h, 0] - right) <= bound).all()
+
+
 def seen(cache: Any, kind: str) -> Any:
     """The rows that the last append's queries see, oldest first."""
     if kind == "page":
