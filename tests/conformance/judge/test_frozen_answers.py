@@ -16,7 +16,7 @@ from kvconform.generate.amounts import SEED
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.large import Size, sizes
 from kvconform.generate.walks import SCALES, given
-from kvconform.judge import frozen_answers, trial
+from kvconform.judge import frozen_answers, lockstep, storage_trial, trial, visible_trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import REFERENCE
@@ -53,9 +53,15 @@ def told(seen: TrialResult) -> Any:
     return says, seen.trace.ops, steps, seen.spent, sorted(seen.with_rows()), sorted(seen.suspected())
 
 
+def without_an_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave trials of both levels no reference to ask."""
+    for level in (storage_trial, visible_trial):
+        monkeypatch.setattr(level, "CitingReference", None)
+
+
 def test_the_reference_is_judged_without_an_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [told(judged(Reference(), replace(t, frozen=None))) for t in traces()]
-    monkeypatch.setattr(trial, "CitingReference", None)
+    without_an_oracle(monkeypatch)
     assert [told(judged(Reference(), t)) for t in traces()] == expected
 
 
@@ -63,7 +69,7 @@ def test_the_reference_is_judged_without_an_oracle(monkeypatch: pytest.MonkeyPat
 def test_walks_are_judged_without_an_oracle_and_tell_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     walks = [t for scale in SCALES for t in given(kind, frozenset(CHAPTERS), scale, few=True)]
     expected = [told(judged(Reference(), replace(t, frozen=None))) for t in walks]
-    monkeypatch.setattr(trial, "CitingReference", None)
+    without_an_oracle(monkeypatch)
     assert [told(judged(Reference(), t)) for t in walks] == expected
 
 
@@ -74,7 +80,7 @@ def test_large_traces_are_judged_without_an_oracle_and_tell_the_same(
     large = [t for boundary, t in size.traces(SEED) if boundary <= 130][::3]
     expected = [told(judged(adapter, replace(t, frozen=None))) for adapter in (Reference(), Wrong()) for t in large]
     assert [told(judged(adapter, t)) for adapter in (Reference(), Wrong()) for t in large] == expected
-    monkeypatch.setattr(trial, "CitingReference", None)
+    without_an_oracle(monkeypatch)
     assert [told(judged(Reference(), t)) for t in large] == expected[: len(large)]
 
 
@@ -134,7 +140,7 @@ def test_one_bit_in_one_row_is_a_difference() -> None:
 def test_answers_that_were_too_large_to_keep_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     *_, longest = (t for t in traces(["growing"]) if judged(Wrong(), replace(t, frozen=None)).failed)
     expected = told(judged(Wrong(), replace(longest, frozen=None)))
-    monkeypatch.setattr(trial, "KeptArrays", partial(KeptArrays, 0))
+    monkeypatch.setattr(lockstep, "KeptArrays", partial(KeptArrays, 0))
     assert told(judged(Wrong(), longest)) == expected
 
 
