@@ -166,7 +166,7 @@ def draw(rng: np.random.Generator) -> tuple[Array, Array, Array, int, Asked, int
             odd = rng.random(array.shape) < 0.1
             array.view(np.uint32)[odd] = rng.integers(0, 2**32, int(odd.sum()), dtype=np.uint32)
     if rng.random() < 0.3:
-        values *= np.float32(TINY)
+        values *= np.float32(2.0 ** int(rng.integers(-149, -120)))  # sums of these need more digits than f64 has
     end = first + rows
     position, column = np.arange(end - n, end)[:, None], np.arange(first, end)
     window = int(rng.choice((1, 3, 32, 40, 200)))

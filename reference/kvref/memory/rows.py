@@ -90,7 +90,6 @@ class Rows:
     def taken(self, slots: list[int]) -> Rows:
         """The rows in these slots, in this order, as storage of their own."""
         made = Rows(self.config)
-        made.kept = self.kept
         made.keys, made.values = (np.asarray(meter.moved(a[:, :, slots])) for a in (self.keys, self.values))
         return made
 

@@ -4,6 +4,7 @@ form; and the widths and heads of released models."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -37,6 +38,9 @@ FORMS = (
 )
 """Forms of explored caches, the simplest first."""
 
+UNFIT = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf"), "")
+"""Forms in which no cache is opened; "" asks for none."""
+
 WIDE = ((1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
 """Heads and widths of released models."""
 
@@ -54,6 +58,13 @@ ON_PAGES = (
     *("fork 0 16", "fork 0 15", "fork 0 1", "truncate 0 16", "truncate 0 3", "truncate 1 1", "drop 1"),
 )
 """What happens to pools of their pages, of 16 rows; what a sequence cannot do is refused."""
+
+ATTENDED = (
+    *("attend 1", "attend 15", "attend 1 sequence=1") * 2,
+    "attend 2 sequence=1 heads=64",
+    "attend 1 splits=2",
+)
+"""Attends on pools of such pages."""
 
 OVER = (
     *("growing", "ring", "bounded", "sink", "layers", "page", "store", "batch", "ragged", "copy", "bucket"),
@@ -133,11 +144,14 @@ def _rounded(op: Operation) -> Operation:
 
 @st.composite
 def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
-    """Draw a trace of another chapter, and a form for it; some of its rows are rounded, or none."""
-    text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
+    """Draw a trace of another chapter, and a form for it; some of its rows are rounded, or none. At the end a cache
+    is opened beside it in a form that does not fit."""
+    text, share, unfit = (draw(st.sampled_from(of)) for of in (FORMS, (0, 0, 2, 3), UNFIT))
     plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
     found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
-    return found if share else exact(found)
+    beside = notation.operations(f"open Z form={unfit}") if unfit else ()
+    shown = found if share else exact(found)
+    return Trace(shown.kind, shown.config, (*shown.ops, *beside))
 
 
 @st.composite
@@ -153,12 +167,13 @@ def real(draw: st.DrawFn) -> Trace:
 
 
 @st.composite
-def real_pages(draw: st.DrawFn) -> Trace:
-    """Draw a few operations on a pool of pages of the heads and widths of a released model."""
+def real_pages(draw: st.DrawFn, more: tuple[str, ...] = ()) -> Trace:
+    """Draw a few operations, some of those in `more`, on a pool of pages of the heads and widths of a released
+    model."""
     heads, k_dim, v_dim = draw(st.sampled_from(WIDE))
     dtype, form = draw(st.sampled_from(("f16", "bf16"))), draw(st.sampled_from(LARGE))
     shape = Config(kv_heads=heads, k_dim=k_dim, v_dim=v_dim, dtype=dtype, page_size=16, pages=4)
-    texts = [draw(st.sampled_from(ON_PAGES)) for _ in range(draw(st.integers(2, 6)))]
+    texts = [draw(st.sampled_from((*more, *ON_PAGES))) for _ in range(draw(st.integers(2, 6)))]
     return _trace("page", fitting(shape, form), ["admit", "append 16", *texts])
 
 
@@ -166,8 +181,14 @@ def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
     return Trace(kind, config, tuple(op for text in texts for op in notation.operations(text)))
 
 
+attended_pages = partial(page.explored, more=("attend",) * 5)
+"""Draws attends over pages."""
+
 EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     Exploration("real", ("growing", "ring"), real),
+    Exploration("attention-pages", ("page", "attention"), partial(formed, attended_pages)),
+    Exploration("rope-pages", ("page", "attention", "rope"), partial(formed, partial(attended_pages, turns=True))),
     Exploration("real-pages", ("page",), real_pages),
+    Exploration("real-attention-pages", ("page", "attention"), partial(real_pages, ATTENDED)),
 )
