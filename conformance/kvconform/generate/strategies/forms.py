@@ -146,7 +146,8 @@ def _rounded(op: Operation) -> Operation:
 def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
     """Draw a trace of another chapter, and a form for it; some of its rows are rounded, or none. At the end a cache
     is opened beside it in a form that does not fit."""
-    text, share, unfit = (draw(st.sampled_from(of)) for of in (FORMS, (0, 0, 2, 3), UNFIT))
+    text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
+    unfit = draw(st.sampled_from(UNFIT))
     plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
     found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
     beside = notation.operations(f"open Z form={unfit}") if unfit else ()
