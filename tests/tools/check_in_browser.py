@@ -36,7 +36,7 @@ SOURCE = """() => {
   while (texts.nextNode()) {
     const {parentElement, data} = texts.currentNode;
     const tag = /<\\/?(a|p|div|span|td|code)[ >]/.test(data);
-    if (tag && !parentElement.closest("pre, code, script")) { found.push(data); }
+    if (tag && !parentElement.closest("pre, code, script, noscript")) { found.push(data); }
   }
   return found.slice(0, 3).map(text => text.slice(0, 80)); }"""
 """Tags that stand in a text and are no code."""
