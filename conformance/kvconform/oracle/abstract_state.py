@@ -118,7 +118,7 @@ def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]
     full = None if saved.config.window is None else saved.config.window + (saved.config.sinks or 0)
     stop = saved.stop if full is None else min(saved.stop, full + 1)
     return (
-        saved.stop - saved.start if saved.kind != "sink" else 0,
+        0 if saved.config.sinks else saved.stop - saved.start,
         stop,
         saved.index,
         _numbered(Kept(saved.config).decoded(saved.rows).keys, book, numbers),
