@@ -29,7 +29,6 @@ ROOM = 8
 REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
 """What a cache refuses while a round is open on it."""
 
-
 ASKED = ("can_rewind", "can_append", "can_restore")
 """What a cache answers by no while a round is open on it, but for an append of no rows."""
 

@@ -19,7 +19,7 @@ from kvspec.refusals import common as refusals
 
 
 @speculative
-class Growing(Attending):
+class Growing(snapshot.Restoring, Attending):
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
     kind = "growing"
@@ -139,26 +139,14 @@ class Growing(Attending):
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
         return Snapshot(self.kind, self.config, rows, start, self.offset)
 
-    def can_restore(self, saved: Any, to: int) -> bool:
-        """Whether it can be put back here, up to `to`."""
-        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+    def _demand_within(self, saved: Snapshot, to: int) -> None:
+        """Its rows follow on those held, or lie among them."""
+        if saved.start > self.offset:
+            raise refusals.restore_gap("SNAP-9", self.offset, saved.start)
 
-    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
-        """The snapshot; refused if it cannot be put back here, up to `to`."""
-        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
-        if not 0 <= to <= found.stop:
-            raise refusals.restore_range("SNAP-8", to, found.stop)
-        if found.start > self.offset:
-            raise refusals.restore_gap("SNAP-9", self.offset, found.start)
-        return found
-
-    def restore(self, saved: Any, to: int) -> None:
+    def _put_back(self, saved: Snapshot, to: int) -> None:
         """Write the saved rows to their former slots, then make `to` the offset."""
-        if saved is None:
-            self.rewind(to)
-            return
-        found = self._demand_saved(saved, to)
-        self._write(found.rows.place, found.start)
+        self._write(saved.rows.place, saved.start)
         self.offset, self.queries = to, None
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:

@@ -21,7 +21,7 @@ from kvspec.refusals import common as refusals
 from kvspec.refusals import layers as refusals_layers
 
 
-class Layered:
+class Layered(snapshot.Restoring):
     """`shown` has for each layer of the model which of the layers with rows it shows, by number."""
 
     kind = "layers"
@@ -126,27 +126,15 @@ class Layered:
             return None
         return Snapshot(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
 
-    def can_restore(self, saved: Any, to: int) -> bool:
-        """Whether every layer can become what was saved, at `to`."""
-        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
-
-    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
-        """The snapshot; refused if a layer cannot become what was saved, at `to`."""
-        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
-        if not 0 <= to <= found.stop:
-            raise refusals.restore_range("SNAP-8", to, found.stop)
-        lacking = self._lacking(to, found.stop)
+    def _demand_within(self, saved: Snapshot, to: int) -> None:
+        """Every layer was saved with the rows that are needed there."""
+        lacking = self._lacking(to, saved.stop)
         if lacking is not None:
-            raise refusals_layers.not_saved("LAYER-32", to, lacking, found.stop)
-        return found
+            raise refusals_layers.not_saved("LAYER-32", to, lacking, saved.stop)
 
-    def restore(self, saved: Any, to: int) -> None:
+    def _put_back(self, saved: Snapshot, to: int) -> None:
         """Become what was saved, in all layers, then make `to` the offset."""
-        if saved is None:
-            self.rewind(to)
-            return
-        found = self._demand_saved(saved, to)
-        self.rows.put_back(found.rows, found.stop)
+        self.rows.put_back(saved.rows, saved.stop)
         self.offset, self.queries = to, 0
 
 

@@ -3,8 +3,6 @@ slots."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from kvgpu.caches import mask, mem, snapshot
 from kvgpu.caches.attention import Runs
 from kvgpu.caches.attention_cache import Attending
@@ -223,28 +221,13 @@ class Ring(snapshot.SavedWhole, Attending):
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
         return Snapshot(self.kind, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
-    def can_restore(self, saved: Any, to: int) -> bool:
-        """Whether this ring can become the saved one, at `to`."""
-        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+    def _demand_within(self, saved: Snapshot, to: int) -> None:
+        """`to` may be less than its end only if it had not passed its window."""
+        if to != saved.stop and saved.stop > self.window:
+            raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
 
-    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
-        """The snapshot; refused if this ring cannot become the saved one, at `to`."""
-        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
-        if not 0 <= to <= found.stop:
-            raise refusals.restore_range("SNAP-8", to, found.stop)
-        if to != found.stop and found.stop > self.window:
-            raise refusals.restore_window("SNAP-13", to, found.stop, self.window)
-        return found
-
-    def restore(self, saved: Any, to: int) -> None:
-        """Become the saved ring; `to` may be less than its end only if it had not passed its window."""
-        if saved is None:
-            self.rewind(to)
-            return
-        self._become(self._demand_saved(saved, to))
-        self._cut(to)
-
-    def _become(self, saved: Snapshot) -> None:
+    def _put_back(self, saved: Snapshot, to: int) -> None:
+        """Become the saved ring."""
         held, rows = saved.rows.slots, self.store.rows
         if rows is None or rows.slots < held:
             rows = self.store.allocated(max(self.window, held))
@@ -252,3 +235,4 @@ class Ring(snapshot.SavedWhole, Attending):
         self.store.adopt(rows)
         self.offset, self.base, self.filled, self.index = saved.stop, 0, held, saved.index
         self.written = True
+        self._cut(to)

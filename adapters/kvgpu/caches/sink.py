@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kvgpu.caches import mask, snapshot
@@ -210,31 +208,17 @@ class Sink(snapshot.SavedWhole):
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
         return Snapshot(self.kind, self.config, rows, 0, self.offset, self.index)
 
-    def can_restore(self, saved: Any, to: int) -> bool:
-        """Whether this cache can become the saved one, at `to`."""
-        return self.can_rewind(to) if saved is None else snapshot.accepted(self._demand_saved, saved, to)
+    def _demand_within(self, saved: Snapshot, to: int) -> None:
+        """`to` may be less than its end only if it had dropped no row."""
+        if to != saved.stop and saved.stop > self.most:
+            raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
 
-    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
-        """The snapshot; refused if this cache cannot become the saved one, at `to`."""
-        found = snapshot.demand("restore", saved, self.kind, self.config, self.space.runtime)
-        if not 0 <= to <= found.stop:
-            raise refusals.restore_range("SNAP-8", to, found.stop)
-        if to != found.stop and found.stop > self.most:
-            raise refusals_sink.restore_dropped("SNAP-33", to, found.stop, self.most)
-        return found
-
-    def restore(self, saved: Any, to: int) -> None:
-        """Become the saved cache; `to` may be less than its end only if it had dropped no row."""
-        if saved is None:
-            self.rewind(to)
-            return
-        self._become(self._demand_saved(saved, to))
-        self.rewind(to)
-
-    def _become(self, saved: Snapshot) -> None:
+    def _put_back(self, saved: Snapshot, to: int) -> None:
+        """Become the saved cache."""
         held, rows = saved.rows.slots, self.store.rows
         if rows is None or rows.slots < held:
             rows = self.store.allocated(max(self.most, held))
         self.store.move(held, saved.rows.place.span(), rows.place.span())
         self.store.adopt(rows)
         self.offset, self.filled, self.index, self.written = saved.stop, held, saved.index, True
+        self.rewind(to)

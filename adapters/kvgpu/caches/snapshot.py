@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -118,12 +119,45 @@ def cut(saved: Snapshot, at: int) -> tuple[Snapshot, Snapshot]:
     return parent, child
 
 
-class SavedWhole:
-    """A cache whose snapshots hold all its rows and cannot be cut: a ring, and a window beside sinks."""
+class Restoring(ABC):
+    """A cache that what was saved can be put back into."""
 
     kind: str
     config: Config
     space: Workspace
+    can_rewind: Callable[[int], bool]
+    rewind: Callable[[int], None]
+
+    def can_restore(self, saved: Any, to: int) -> bool:
+        """Whether it can be put back here, up to `to`; none, whether the cache can go there by itself."""
+        return self.can_rewind(to) if saved is None else accepted(self._demand_saved, saved, to)
+
+    def _demand_saved(self, saved: Any, to: int) -> Snapshot:
+        """The snapshot; refused if it cannot be put back here, up to `to`."""
+        found = demand("restore", saved, self.kind, self.config, self.space.runtime)
+        if not 0 <= to <= found.stop:
+            raise refusals.restore_range("SNAP-8", to, found.stop)
+        self._demand_within(found, to)
+        return found
+
+    @abstractmethod
+    def _demand_within(self, saved: Snapshot, to: int) -> None:
+        """Refuse a target from 0 to its stop that cannot be reached with it."""
+
+    def restore(self, saved: Any, to: int) -> None:
+        """Put it back and make `to` the offset; none, rewind."""
+        if saved is None:
+            self.rewind(to)
+            return
+        self._put_back(self._demand_saved(saved, to), to)
+
+    @abstractmethod
+    def _put_back(self, saved: Snapshot, to: int) -> None:
+        """Put back what was checked, and make `to` the offset."""
+
+
+class SavedWhole(Restoring):
+    """A cache whose snapshots hold all its rows and cannot be cut: a ring, and a window beside sinks."""
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:
         """The child holds all that a query sees, so it takes the parent's place."""
