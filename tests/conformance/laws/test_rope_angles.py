@@ -31,6 +31,12 @@ def test_angles_that_are_worse_than_declared_are_a_breach(name: str) -> None:
     assert "ROPE-5" in broken(judged(name))
 
 
+def test_an_entry_that_is_proposed_names_the_clause_to_look_at_first() -> None:
+    only = ("ROPE-1", "ROPE-2", "ROPE-8", "ROPE-34")
+    seen = record_of(f"{rope_engines.__name__}:ReadsNoBounds", ("rope",), only=only)
+    assert {str(f.entry).splitlines()[2] for f in seen.failures} == {'clause = "ROPE-34"'}, seen.failures
+
+
 def allowed(name: str) -> Array:
     worker: Any = Wired(f"{rope_engines.__name__}:{name}")
     trace = from_sentence("growing dtype=f32: append 9 fill=random; attend 1 rope=neox fill=random")

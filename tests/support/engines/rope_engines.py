@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -140,3 +141,12 @@ class HalfAsExact(Turning):
     """Declares f32, and is off by 30 units more than that allows."""
 
     frequencies = staticmethod(lambda base, dims: by_power(base, dims) * F32(1 + 60 * 2.0**-24))
+
+
+class ReadsNoBounds(Turning):
+    """Takes 32 and 1 turns for the ends of YaRN's ramp, whatever is said."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        if isinstance(rope.scaling, YaRN):
+            rope = rope._replace(scaling=replace(rope.scaling, beta_fast=32.0, beta_slow=1.0))
+        return super().rotate(rows, positions, rope)

@@ -74,10 +74,10 @@ def kept(tally: Tally) -> list[Failure]:
 
 def _diagnosed(failure: Failure, tally: Tally, adapter: Description) -> Failure:
     """The failure with its diagnosis and the entry that would make it known, its clauses by suspicion."""
-    ranked, key = sorted(failure.clauses, key=lambda c: -tally.suspicion(c)), failure.key()
-    entry = "" if failure.expected else tally.entries.get(key) or of_outcome(failure, adapter)
-    diagnosis = tally.diagnosis.get(key, UNSET)
-    return replace(failure, clauses=ranked, diagnosis=diagnosis, entry=entry or UNSET)
+    key = failure.key()
+    ranked = replace(failure, clauses=sorted(failure.clauses, key=lambda c: -tally.suspicion(c)))
+    entry = "" if failure.expected else tally.entries.get(key) or of_outcome(ranked, adapter)
+    return replace(ranked, diagnosis=tally.diagnosis.get(key, UNSET), entry=entry or UNSET)
 
 
 def _problems(found: list[ClauseRecord], about: Mapping[str, Any]) -> list[str]:
