@@ -12,6 +12,7 @@ from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause, withdrawn
+from kvspec.registry import LETTERS
 from kvspec.similar import did_you_mean
 
 
@@ -98,7 +99,13 @@ def require_known(what: str, name: str, known: Sequence[str]) -> None:
     if name not in known:
         if why := withdrawn().get(name):
             raise BadInput(f"{what} {name} was withdrawn: {why}")
-        if meant := did_you_mean(name, known):
+        if meant := _of_letters(name, known) or did_you_mean(name, known):
             raise BadInput(f"unknown {what} {name!r:.60}{meant}")
         shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
         raise BadInput(f"unknown {what} {name!r}; known: {shown}")
+
+
+def _of_letters(name: str, known: Sequence[str]) -> str:
+    """The chapter whose clauses begin with these letters, as `did_you_mean` has it; empty if there is none."""
+    chapter = LETTERS.get(name.upper(), "")
+    return f"; did you mean {chapter}?" if chapter in known else ""

@@ -35,6 +35,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a clause of no chapter": (("run", "reference", "--clause", "X"), "unknown clause 'X'; known: CACHE-1 to"),
     "a misspelt chapter": (("run", "reference", "--chapter", "rng"), "unknown chapter 'rng'; did you mean ring"),
+    "the letters of a chapter": (("run", "reference", "--chapter", "ASK"), "'ASK'; did you mean questions?"),
     "what failed, of no run": (("run", "reference", "--last-failed"), "--last-failed needs --report DIR"),
     "two endings": (("run", "reference", "-x", "--maxfail", "2"), "not allowed with argument -x"),
     "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
