@@ -11,7 +11,7 @@ of pair i without a scaling:
   than SLOW times, between them a mean by the number of the pair; cosine and sine times M. FAST and SLOW are 32 and
   1, and M is 0.1 ln F + 1, unless they are said. (Peng et al., YaRN.)
 - `longrope:F:N:S,S..:L,L..:M`: f / S of positions below N, f / L of the others, a number for each pair; cosine and
-  sine times M, by default sqrt(1 + ln F / ln N). (Ding et al., LongRoPE.)
+  sine times M, by default sqrt(1 + ln F / ln N). (Ding et al., LongRoPE.) A list has at most 256 numbers.
 - `none`: f.
 
 The chapter ROPE says each to the bit, and what is refused.

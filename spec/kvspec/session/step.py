@@ -54,7 +54,8 @@ class Step(Struct):
 
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or name was
     never made); and, from a worker, crash, hang, oom, protocol. `values`: offset, retained, buffered, capacity;
-    can (rewind); snapshot, parent, child as [start, stop, bytes] or None; bytes (close); intact (scribble);
+    can (rewind); accepts (askappend, askrestore); snapshot, parent, child as [start, stop, bytes] or None; bytes
+    (close); intact (scribble);
     drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
     past, bound, key, extent (bucket); failed (run): the operations before the last that were not done, by number.
     After an operation on a whole round the names of cache X's values end in `.X`. `arrays`:
@@ -74,3 +75,8 @@ class Step(Struct):
     cites: tuple[str, ...] = ()
     missed: dict[int, str] = field(default_factory=dict)
     """The clauses that refused the operations of a run which were not done, by their numbers."""
+
+    def answered(self, value: str, answer: bool | None) -> None:
+        """Note an answer as this value; the list model answers None where that is the engine's choice."""
+        if answer is not None:
+            self.values[value] = bool(answer)

@@ -10,7 +10,7 @@ from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of
 from kvspec.registry import CACHES
-from kvspec.rope_scaling import Scaling, parsed
+from kvspec.rope_scaling import parsed
 from kvspec.session.offered import metered, offered
 from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState
@@ -22,14 +22,11 @@ SCALES = 256
 
 def how(op: Operation, inputs: Inputs) -> Attention:
     """Give the options of an operation's queries."""
-    rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"), None, _scaling(op))
+    scaling = parsed(argument(op, "scaling"))
+    rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"), scaling=scaling)
     through = masks.CAUSAL if inputs.logical is None else inputs.logical
     scale = None if op.get("scale") is None else op["scale"] / SCALES
     return Attention(through, argument(op, "splits"), rope, scale, float(argument(op, "softcap")))
-
-
-def _scaling(op: Operation) -> Scaling | None:
-    return parsed(argument(op, "scaling"))
 
 
 def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:

@@ -59,21 +59,15 @@ def ask(session: SessionState, cache: Any, op: Operation, step: Step, inputs: In
     """Ask whether a rewind would be accepted."""
     with session.metered(step):
         can = cache.can_rewind(op["to"])
-    _note_can(step, can)
+    step.answered("can", can)
 
 
 def rewind(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Ask whether the rewind would be accepted, where that is observed; then rewind."""
     if "can" in session.observe:
-        _note_can(step, cache.can_rewind(op["to"]))
+        step.answered("can", cache.can_rewind(op["to"]))
     with session.metered(step):
         cache.rewind(op["to"])
-
-
-def _note_can(step: Step, can: bool | None) -> None:
-    """Note what a cache answers; the list model answers None where that is the engine's choice."""
-    if can is not None:
-        step.values["can"] = bool(can)
 
 
 def free(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
