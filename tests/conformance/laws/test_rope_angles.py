@@ -37,6 +37,12 @@ def test_an_entry_that_is_proposed_names_the_clause_to_look_at_first() -> None:
     assert {str(f.entry).splitlines()[2] for f in seen.failures} == {'clause = "ROPE-34"'}, seen.failures
 
 
+@pytest.mark.parametrize(("name", "breaks"), [("TakesAnything", set()), ("TakesAnythingUnsaid", {"ROPE-38"})])
+def test_an_engine_that_looks_at_no_numbers_of_a_scaling_says_so(name: str, breaks: set[str]) -> None:
+    seen = record_of(f"{rope_engines.__name__}:{name}", ("rope",), only=("ROPE-31", "ROPE-38"))
+    assert broken(seen) == breaks, seen.failures
+
+
 def allowed(name: str) -> Array:
     worker: Any = Wired(f"{rope_engines.__name__}:{name}")
     trace = from_sentence("growing dtype=f32: append 9 fill=random; attend 1 rope=neox fill=random")

@@ -12,6 +12,7 @@ import numpy as np
 from kvadapters.reference import Reference
 from kvref.rope import pairs
 from kvspec.contract import Rope
+from kvspec.errors import Refused
 from kvspec.geometry import Array
 from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 
@@ -150,3 +151,24 @@ class ReadsNoBounds(Turning):
         if isinstance(rope.scaling, YaRN):
             rope = rope._replace(scaling=replace(rope.scaling, beta_fast=32.0, beta_slow=1.0))
         return super().rotate(rows, positions, rope)
+
+
+class TakesAnything(Turning):
+    """Turns nothing where the numbers are senseless, and says so."""
+
+    without: tuple[str, ...] = ("checks",)
+
+    def describe(self) -> dict[str, Any]:
+        said = super().describe()
+        rope = {**said["chapters"]["rope"], "without": list(self.without)}
+        return {**said, "chapters": {**said["chapters"], "rope": rope}}
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        try:
+            return super().rotate(rows, positions, rope)
+        except Refused:
+            return rows.copy()
+
+
+class TakesAnythingUnsaid(TakesAnything):
+    without = ()
