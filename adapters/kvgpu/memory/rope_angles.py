@@ -38,7 +38,7 @@ def table(positions: Array, dims: int, base: int, scaling: Scaling | None = None
     """Compute cosine and sine `[n, dims / 2, 2]` in f32 of each pair at each position, `[n]` in i64."""
     far = positions >= scaling.original if isinstance(scaling, LongRoPE) else np.zeros(len(positions), np.bool_)
     made = np.empty((len(positions), dims // 2, 2), np.float32)
-    for there in (False, True):
+    for there in map(bool, np.unique(far)):
         made[far == there] = _table(positions[far == there], dims, base, scaling, there)
     return made
 
