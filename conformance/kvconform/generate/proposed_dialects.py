@@ -12,14 +12,17 @@ from dataclasses import replace
 
 from kvconform.generate.fit_to_adapter import suits, within
 from kvspec.chapters.record import Dialect
-from kvspec.contract import Description
+from kvspec.contract import CHAPTERS, Description
 from kvspec.notation import from_sentence
 from kvspec.operations.abilities import needed
-from kvspec.registry import DIALECTS, dialects
+from kvspec.registry import DIALECTS, KINDS, dialects
 from kvspec.trace import Trace
 
 Fails = Callable[[Trace, Description], bool]
 """Tells whether an adapter differs on a trace, judged by a description."""
+
+BESIDE_KINDS = tuple(chapter for chapter in CHAPTERS if chapter not in KINDS)
+"""Chapters that no cache is a kind of."""
 
 NUMBERS = range(-1, 3)
 """The numbers that are tried, of a dialect that takes numbers."""
@@ -48,10 +51,11 @@ def _value(adapter: Description, chapter: str, dialect: Dialect, fails: Fails) -
 
 
 def _traces(adapter: Description, chapter: str, dialect: Dialect) -> Iterator[Trace]:
-    """The traces of a dialect on this kind, in operations that the adapter claims."""
+    """The traces of a dialect in operations that the adapter claims: on this kind, or on any of a chapter beside
+    the kinds."""
     for trace in (within(from_sentence(words), adapter) for words in dialect.traces):
         asked = [ability for op in trace.ops for ability in needed(op, trace.kind, trace.config)]
-        if trace.kind == chapter and suits(trace, adapter) and adapter.able(asked):
+        if chapter in (trace.kind, *BESIDE_KINDS) and suits(trace, adapter) and adapter.able(asked):
             yield trace
 
 

@@ -299,6 +299,13 @@ def test_smoke_proposes_the_dialect_by_which_an_engine_goes_right_and_none_for_a
     assert done.returncode == 1 and "Dialects by which" not in done.stdout, done.stdout + done.stderr
 
 
+def test_smoke_proposes_dialects_of_chapters_beside_the_kinds_also_one_behind_another() -> None:
+    done = kvconform("smoke", "support.engines.rope_engines:ChoosesOnce")
+    assert "\n  rope.angles: f32\n" in done.stdout and "\n  rope.long: call\n" in done.stdout, done.stdout
+    done = kvconform("smoke", "support.engines.rope_engines:Of16Bits")
+    assert "Dialects by which" not in done.stdout, done.stdout
+
+
 def test_smoke_appends_no_more_rows_than_an_engine_takes_at_once() -> None:
     done = kvconform("smoke", "support.engines.undeclared:one_by_one")
     assert done.returncode == 0 and "append 2" not in done.stdout.partition("Each ability")[0], done.stdout

@@ -172,3 +172,13 @@ class TakesAnything(Turning):
 
 class TakesAnythingUnsaid(TakesAnything):
     without = ()
+
+
+class ChoosesOnce(Undeclared):
+    """The largest position of a call chooses the list of LongRoPE for all its rows; it declares nothing."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        scaling = rope.scaling
+        if isinstance(scaling, LongRoPE) and positions.max(initial=0) >= scaling.original:
+            rope = rope._replace(scaling=replace(scaling, short=scaling.long))
+        return super().rotate(rows, positions, rope)
