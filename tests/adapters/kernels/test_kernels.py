@@ -10,7 +10,7 @@ import pytest
 from kvgpu import kernels
 from kvgpu.memory.buffers import GuardBroken, Rows, Workspace
 from kvgpu.memory.cache_rows import Slots
-from kvgpu.memory.layout import Geometry, Place, Span, move
+from kvgpu.memory.layout import Geometry, Place, Span, move, put
 from kvgpu.runtime import Runtime, Work
 from kvgpu.runtimes.launch_shapes import ITEMS, cpu, gpu, rows_on_a_cpu
 from kvgpu.runtimes.opencl import OpenCLRuntime, shared
@@ -43,6 +43,26 @@ def test_rows_move_out_of_a_ring_and_nothing_else_changes(runtime: Runtime, geom
         expected = _expected(geometry, rows, source, target, given, before)
         assert _bytes(runtime, target).tobytes() == expected.tobytes()
         assert _bytes(runtime, source).tobytes() == given.tobytes()
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda g: f"words of {g.word}")
+def test_rows_put_in_slots_are_those_moved_there(runtime: Runtime, geometry: Geometry) -> None:
+    random = np.random.default_rng(geometry.k_bytes)
+    for _ in range(20):
+        source, target = _random_span(runtime, geometry, random).place, _random_span(runtime, geometry, random)
+        rows = int(random.integers(1, min(source.slots, target.wrap) + 1))
+        given, before = (_bytes(runtime, span) for span in (source.span(), target))
+        put(runtime, geometry, rows, source, target.place, target.first)
+        expected = _expected(geometry, rows, source.span(), target, given, before)
+        assert _bytes(runtime, target).tobytes() == expected.tobytes()
+
+
+def test_rows_put_outside_the_slots_are_a_defect(runtime: Runtime) -> None:
+    geometry = Geometry(1, 16, 16)
+    source, target = (Rows(runtime, geometry, slots).place for slots in (2, 4))
+    for rows, at in ((3, 0), (2, 3), (1, -1), (1, 4)):
+        with pytest.raises(AssertionError):
+            put(runtime, geometry, rows, source, target, at)
 
 
 def _random_span(runtime: Runtime, geometry: Geometry, random: np.random.Generator) -> Span:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kvgpu import kernels
 from kvgpu.runtime import Block, Meter, Work
+from kvgpu.runtimes import launch_shapes
 from kvgpu.runtimes.opencl import OpenCLRuntime, shared
 from kvgpu.runtimes.opencl_launches import Ready, setter
+from kvgpu.runtimes.opencl_queues import SMALL
 
 BLOCKS = Block("keys", 16, Meter()), Block("values", 16, Meter())
 NUMBERS = 3, -1, 1 << 40
@@ -69,6 +73,65 @@ def test_items_are_those_of_all_groups() -> None:
     cl = SimpleNamespace(enqueue_nd_range_kernel=lambda *given: enqueued.append(given))
     Ready(cl, ("kernel", lambda args: None), ((2, 3, 1), (5, 7, 11))).start("queue", ())
     assert enqueued == [("queue", "kernel", (10, 21, 11), (2, 3, 1))]
+
+
+TELLING = """
+__kernel void tells_%(kernel)d(__global long *to, __global const long *from, long a, long b) {
+  if (get_global_id(0) + get_global_id(1) + get_global_id(2)) return;
+  to[0] = %(kernel)d; to[1] = *from; to[2] = a; to[3] = b;
+  for (int i = 0; i < 3; ++i) to[4 + i] = get_local_size(i), to[7 + i] = get_num_groups(i);
+}
+"""
+"""A kernel that writes which it is, what it was given, and its shape."""
+
+WORKS = Work(1, 1), Work(1, 64), Work(64, 1), Work(16, 5, 3, 2), Work(16, 64, 8, 2)
+SHAPED = {"as a CPU does": None, "a word an item": launch_shapes.gpu}
+
+
+@pytest.mark.parametrize("shape", SHAPED.values(), ids=SHAPED)
+def test_each_of_many_launches_has_its_own_kernel_shape_and_arguments(shape: launch_shapes.Shape | None) -> None:
+    """In any order, to blocks of equal size, of which some are given back and others take their place."""
+    runtime, random = OpenCLRuntime("", kernels.text("prelude_cl.h"), {}, shape), np.random.default_rng(3)
+    runtime.learn("".join(TELLING % {"kernel": i} for i in range(2)), dict.fromkeys(("tells_0", "tells_1"), 2))
+    sources = [uploaded(runtime, np.array([100 + i])) for i in range(3)]
+    targets = [uploaded(runtime, np.zeros(10, np.int64)) for _ in range(3)]
+    for turn in range(200 if runtime.workers > 1 else 20):
+        kernel, work, a, b, i, j = (int(random.integers(n)) for n in (2, len(WORKS), 2, 1 << 40, 3, 3))
+        runtime.launch(f"tells_{kernel}", WORKS[work], targets[i], sources[j], a, -b)
+        found = runtime.download(targets[i], 0, 80).view(np.int64)[0]
+        axes = itertools.chain(*runtime._shape(f"tells_{kernel}", WORKS[work]))
+        assert found.tolist() == [kernel, 100 + j, a, -b, *axes], turn
+        runtime.upload(np.zeros(10, np.int64), targets[i])
+        targets[i] = elsewhere(runtime, targets[i])
+
+
+def elsewhere(runtime: OpenCLRuntime, block: Block) -> Block:
+    """Release a block, and give one that lies elsewhere; Python puts it where the former one was."""
+    nbytes = block.nbytes
+    block.release()
+    taken = runtime.allocate(nbytes)
+    del block
+    made = runtime.allocate(nbytes)
+    taken.release()
+    return made
+
+
+def uploaded(runtime: OpenCLRuntime, numbers: Any) -> Block:
+    block = runtime.allocate(numbers.nbytes)
+    runtime.upload(numbers, block)
+    return block
+
+
+def test_each_launch_is_small_or_not_by_its_own_size(
+    runtime: OpenCLRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[bool] = []
+    launching = runtime._queues.launching
+    monkeypatch.setattr(runtime._queues, "launching", lambda small: said.append(small) or launching(small))
+    block = runtime.allocate(16)
+    for rows in (1, SMALL, SMALL + 1, 1, SMALL + 1):
+        runtime.launch("bound", Work(1, rows), block, 0, 0, 0, 0, 0)
+    assert said == [True, True, False, True, False]
 
 
 def test_a_name_learnt_anew_is_the_new_kernel(runtime: OpenCLRuntime) -> None:
