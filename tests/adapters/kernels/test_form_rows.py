@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -11,16 +12,16 @@ import pytest
 
 from kvgpu.adapters import OpenCLFast
 from kvgpu.runtimes import opencl_devices
-from kvgpu.runtimes.fast import form_rows, opencl_fast
+from kvgpu.runtimes.fast import form_rows, opencl_fast, row_attention
 from kvspec.contract import Attention
-from kvspec.forms import parsed
+from kvspec.forms import FINFO, parsed
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit
 from support.device.row_bound import weighed
 from support.slow import one_in
 
-CODED = ["int8/256", "int8/1", "q8_0", "e4m3/t:0.5", "e4m3/t:0.7", "e5m2/h:2:0.3", "e5m2/t", "e4m3/32"]
-"""Forms of values whose codes are all met by rows that take every code."""
+CODED = ["int8/256", "int8/1", "q8_0", "e4m3/t:33", "e4m3/t:0.5", "e5m2/h:2:0.3", "e5m2/t", "e4m3/32"]
+"""Forms of values whose codes are all met by rows that take every code; 33 times one may lie amid two of bf16."""
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,41 @@ def test_every_code_is_worth_what_a_read_shows(adapter: OpenCLFast, form: str, d
     assert np.array_equal(out, np.repeat(shown, 2, axis=1), equal_nan=True)
 
 
+SIZES = [
+    ("q8_0", "f16", 96, False), ("q8_0", "f16", 64, True), ("e4m3/1", "f32", 17, True),
+    ("e4m3/1", "f32", 33, False), ("int8/4", "bf16", 36, True), ("int8/4", "bf16", 52, False),
+    ("e5m2/t:2", "f16", 52, False), ("e5m2/t:2", "f16", 36, True),
+]  # fmt: skip
+"""Forms, dtypes, widths, and whether the processor converts f16 where it can."""
+
+
+@pytest.mark.parametrize(("form", "dtype", "dim", "converts"), one_in(2, SIZES))
+def test_elements_of_any_size_are_worth_what_a_read_shows(
+    adapter: OpenCLFast, monkeypatch: pytest.MonkeyPatch, form: str, dtype: str, dim: int, converts: bool
+) -> None:
+    """Scales of zero, subnormal ones, NaN; products that f16 and bf16 cannot hold."""
+    if not converts:
+        source = row_attention.source
+        monkeypatch.setattr(row_attention, "source", lambda *given: "#undef __F16C__\n" + source(*given))
+    config = Config(1, 2, 8, dim, dtype, form=f"int8/1,{form}", step=4)
+    for values in sized(config):
+        cache: Any = adapter.open("growing", config)
+        out = cache.attend(np.ones((1, 4, 1, 8), np.float32), rows(config, 1, 0)[0], values, Attention())
+        shown = cache.read("view").values.astype(np.float32)
+        assert np.array_equal(out, np.repeat(shown, 2, axis=1), equal_nan=True)
+
+
+def sized(config: Config) -> Iterator[Array]:
+    """Values `[1, 2, 1, v_dim]`: zeros, the smallest and largest numbers of the dtype, infinities, NaN."""
+    info, plain = FINFO(DTYPES[config.dtype]), np.clip(rows(config.changed(dtype="f32"), 1, 5)[1], -1, 1)
+    smallest, normal, largest = map(float, (info.smallest_subnormal, info.smallest_normal, info.max))
+    with np.errstate(over="ignore", under="ignore"):
+        for size in (0, smallest, 100 * smallest, normal, 200 * normal, largest / 2, largest):
+            yield (plain.astype(np.float64) * size).astype(DTYPES[config.dtype])
+        for strange in (np.inf, -np.inf, np.nan):
+            yield np.where(np.arange(config.v_dim) == 3, strange, plain).astype(DTYPES[config.dtype])
+
+
 FORMS = [
     ("q8_0", "f16", 128, 128), ("int8/32,e4m3/t:0.7", "bf16", 64, 96), ("e5m2/4", "f16", 20, 12),
     ("e4m3/h:1:0.3:2", "f32", 17, 5), ("int8/2", "bf16", 6, 10), ("int8/1,q8_0", "f16", 5, 32),
@@ -75,15 +111,29 @@ def test_every_element_is_within_the_bound_of_plain_rows(
             cache.append(*rows(config, held, 1))
         queries = np.random.default_rng(n).standard_normal((1, 6, n, k_dim)).astype(np.float32)
         out = cache.attend(queries, *rows(config, n, n), Attention())
-        keys, values = (a.reshape(2, -1, a.shape[-1]).astype(np.float64) for a in seen(cache, kind))
-        end = keys.shape[1]
-        for h, i in np.ndindex(6, n):
-            last = end - n + i + 1
-            first = max(0, last - 60) if kind == "ring" else 0
-            right, bound = weighed(
-                queries[0, h, i].astype(np.float64), keys[h // 3, first:last], values[h // 3, first:last]
-            )
-            assert (np.abs(out[0, h, i] - right) <= bound).all()
+        demand_bound(queries, out, seen(cache, kind), 60 if kind == "ring" else 1 << 30)
+
+
+@pytest.mark.parametrize("held", [0, 1, 2, 126, 127, 128, 129])
+def test_lengths_around_a_block_of_a_width_that_is_no_multiple_of_lanes(adapter: OpenCLFast, held: int) -> None:
+    config = Config(1, 3, 12, 17, "f16", form="int8/4,e5m2/17")
+    for n in (1, 3):
+        cache: Any = adapter.open("growing", config)
+        cache.append(*rows(config, held, 1))
+        queries = np.random.default_rng(n).standard_normal((1, 15, n, 12)).astype(np.float32)
+        out = cache.attend(queries, *rows(config, n, n), Attention())
+        demand_bound(queries, out, cache.read("view"))
+
+
+def demand_bound(queries: Array, out: Array, held: Any, window: int = 1 << 30) -> None:
+    """Demand that every element is within its bound: the queries stand at the ends of the rows that are held."""
+    keys, values = (a.reshape(-1, *a.shape[-2:]).astype(np.float64) for a in held)
+    (_, heads, n, _), (kv_heads, end, _) = queries.shape, keys.shape
+    for h, i in np.ndindex(heads, n):
+        last, of = end - n + i + 1, h * kv_heads // heads
+        first = max(0, last - window)
+        right, bound = weighed(queries[0, h, i].astype(np.float64), keys[of, first:last], values[of, first:last])
+        assert (np.abs(out[0, h, i] - right) <= bound).all(), (h, i)
 
 
 def test_stores_and_their_batches_are_read_in_place(adapter: OpenCLFast, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +148,8 @@ def test_stores_and_their_batches_are_read_in_place(adapter: OpenCLFast, monkeyp
         cache.scatter(sequence, 40)
     found += list(cache.attend_batch(np.repeat(queries, 2, 0), 1))
     assert "decode" not in names
-    keys, values = (a.astype(np.float64) for a in cache.read(1))
     for out, held in zip(found, (41, 40, 40), strict=True):
-        for h in range(6):
-            right, bound = weighed(queries[0, h, 0].astype(np.float64), keys[h // 3, :held], values[h // 3, :held])
-            assert (np.abs(out[h, 0] - right) <= bound).all()
+        demand_bound(queries, out[None], [a[:, :held] for a in cache.read(1)])
 
 
 def seen(cache: Any, kind: str) -> Any:

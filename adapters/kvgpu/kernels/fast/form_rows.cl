@@ -3,7 +3,8 @@
  *   K_WORTH                     what a code of 8 bits is worth: of_int8, of_e4m3 or of_e5m2
  *   K_ROW, K_CODES              bytes of a row, and of its codes, behind which its scales stand
  *   K_GROUP                     elements that share a scale
- *   K_UNIT                      the factor of that: 256.0f for of_e4m3, else 1.0f
+ *   K_UNIT                      the factor of that: 256.0f for of_e4m3, else 1.0f; no scale times it overflows, as the
+ *                               text of a given one has 9 digits, and one of a row times 448 is finite
  *   K_HALF                      1 if scales are f16, 0 if they are f32
  *   K_GIVEN, K_MANY             the scales that are given, and how many; 0 if each row has its own
  *   K_EXACT                     1 if no product of a code and a scale has to be rounded
@@ -14,28 +15,6 @@ typedef uchar row_t;
 typedef TYPE(uchar, LANES) __attribute__((aligned(1))) codes_t;
 typedef float __attribute__((aligned(1))) loose_t;
 typedef ushort __attribute__((aligned(1))) loose_half_t;
-#define FLOATS_OF(x) __builtin_convertvector(x, FLOATS)
-
-#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__F16C__)
-typedef __fp16 __attribute__((ext_vector_type(LANES))) lanes_half_t;
-#define OF_HALVES(bits) FLOATS_OF(__builtin_astype(bits, lanes_half_t))
-#define AS_HALVES(x) FLOATS_OF(__builtin_convertvector(x, lanes_half_t))
-INLINE float of_half(const ushort bits) { return (float)__builtin_astype(bits, __fp16); }
-#else /* a simulator knows no __fp16 */
-INLINE FLOATS OF_HALVES(const TYPE(ushort, LANES) bits) {
-  const TYPE(ushort, LANES) kept = bits;
-  return TYPE(vload_half, LANES)(0, (const half *)&kept);
-}
-INLINE FLOATS AS_HALVES(const FLOATS x) {
-  TYPE(ushort, LANES) bits;
-  TYPE(TYPE(vstore_half, LANES), _rte)(x, 0, (half *)&bits);
-  return OF_HALVES(bits);
-}
-INLINE float of_half(const ushort bits) {
-  const ushort kept = bits;
-  return vload_half(0, (const half *)&kept);
-}
-#endif
 
 #if defined(ROW_F32)
 #define READ(x) (x)

@@ -10,14 +10,9 @@ typedef float row_t;
 #define LOAD(j, row) (((GLOBAL const floats_t *)(row))[j])
 #define LOAD1(d, row) ((row)[d])
 #elif defined(ROW_F16)
-typedef half row_t;
-#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__F16C__)
-typedef __fp16 __attribute__((ext_vector_type(LANES), aligned(2))) halves_t;
-#define LOAD(j, row) __builtin_convertvector(((GLOBAL const halves_t *)(row))[j], FLOATS)
-#else
-#define LOAD(j, row) TYPE(vload_half, LANES)(j, row) /* a simulator knows no __fp16 */
-#endif
-#define LOAD1(d, row) vload_half(d, row)
+typedef ushort row_t;
+#define LOAD(j, row) OF_HALVES(((GLOBAL const ushorts_t *)(row))[j])
+#define LOAD1(d, row) of_half((row)[d])
 #else
 typedef ushort row_t;
 #define LOAD(j, row) AS_FLOATS(__builtin_convertvector(((GLOBAL const ushorts_t *)(row))[j], TYPE(uint, LANES)) << 16)

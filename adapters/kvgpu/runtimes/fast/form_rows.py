@@ -11,23 +11,18 @@ from kvspec.geometry import DTYPES, Config, forms
 WORTHS = {"int8": ("of_int8", 1), "q8_0": ("of_int8", 1), "e4m3": ("of_e4m3", 256), "e5m2": ("of_e5m2", 1)}
 """The codes that it decodes, with the function of `kernels/fast/form_rows.cl` for each, and its unit."""
 
-LARGEST_SCALE = 2.0**119
-"""Given scales are below: times a unit they are finite. One of a row is, because a code times it is."""
-
 
 def readable(config: Config) -> bool:
     """Tell whether it decodes the rows of a cache that keeps them in a form."""
-    return all(form.codes in WORTHS and max(form.given, default=0) < LARGEST_SCALE for form in forms(config) or ())
+    return all(form.codes in WORTHS for form in forms(config) or ())
 
 
 def macros(geometry: Geometry) -> dict[str, str | int]:
     """Give the macros that say what keys and values are; none for plain rows."""
     if not geometry.form:
         return {}
-    keys, values = parsed(geometry.form)
-    parts = ("K", keys, geometry.k_dim), ("V", values, geometry.v_dim)
-    exact = {f"{part}_EXACT": int(exact_in(geometry.dtype, form)) for part, form, _ in parts}
-    return exact | _macros(*parts[0]) | _macros(*parts[1])
+    dtype, (keys, values) = geometry.dtype, parsed(geometry.form)
+    return _macros("K", keys, dtype, geometry.k_dim) | _macros("V", values, dtype, geometry.v_dim)
 
 
 def exact_in(dtype: str, form: Form) -> bool:
@@ -41,8 +36,9 @@ def exact_in(dtype: str, form: Form) -> bool:
     return bool((rounded == products).all())
 
 
-def _macros(part: str, form: Form, dim: int) -> dict[str, str | int]:
+def _macros(part: str, form: Form, dtype: str, dim: int) -> dict[str, str | int]:
     (worth, unit), given = WORTHS[form.codes], ", ".join(f"{scale.hex()}f" for scale in form.given or (1.0,))
     said: dict[str, str | int] = {"WORTH": worth, "UNIT": f"{unit}.0f", "GROUP": form.group or dim, "GIVEN": given}
     said |= {"ROW": form.row_bytes(dim), "CODES": form.code_bytes(dim), "MANY": len(form.given)}
-    return {f"{part}_{name}": means for name, means in (said | {"HALF": int(form.of.scale.itemsize == 2)}).items()}
+    said |= {"HALF": int(form.of.scale.itemsize == 2), "EXACT": int(exact_in(dtype, form))}
+    return {f"{part}_{name}": means for name, means in said.items()}
