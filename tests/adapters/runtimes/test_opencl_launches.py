@@ -11,7 +11,7 @@ import pytest
 
 from kvgpu import kernels
 from kvgpu.runtime import Block, Meter, Work
-from kvgpu.runtimes import launch_shapes
+from kvgpu.runtimes import launch_shapes, opencl_launches
 from kvgpu.runtimes.opencl import OpenCLRuntime, shared
 from kvgpu.runtimes.opencl_launches import Ready, setter
 from kvgpu.runtimes.opencl_queues import SMALL
@@ -89,8 +89,12 @@ SHAPED = {"as a CPU does": None, "a word an item": launch_shapes.gpu}
 
 
 @pytest.mark.parametrize("shape", SHAPED.values(), ids=SHAPED)
-def test_each_of_many_launches_has_its_own_kernel_shape_and_arguments(shape: launch_shapes.Shape | None) -> None:
+@pytest.mark.parametrize("integer", ["l", "i"], ids=["inner calls", "set_args"])
+def test_each_of_many_launches_has_its_own_kernel_shape_and_arguments(
+    monkeypatch: pytest.MonkeyPatch, integer: str, shape: launch_shapes.Shape | None
+) -> None:
     """In any order, to blocks of equal size, of which some are given back and others take their place."""
+    monkeypatch.setattr(opencl_launches, "LONG", integer)  # one of 32 bits is not packed
     runtime, random = OpenCLRuntime("", kernels.text("prelude_cl.h"), {}, shape), np.random.default_rng(3)
     runtime.learn("".join(TELLING % {"kernel": i} for i in range(2)), dict.fromkeys(("tells_0", "tells_1"), 2))
     sources = [uploaded(runtime, np.array([100 + i])) for i in range(3)]
