@@ -34,6 +34,6 @@ def test_a_guide_is_a_screen_and_names_what_there_is(guide: Path) -> None:
 def test_the_append_that_is_followed_is_judged_as_its_page_says() -> None:
     page = (ROOT / "docs/guides/follow-an-append.md").read_text(encoding="utf-8")
     (trace,) = re.findall(r"kvconform replay '([^']+)'", page)
-    seen = kvconform("replay", trace, "--adapter", "examples.stale_cursor:Adapter")
+    seen = kvconform("replay", trace, "--adapter", "docs.examples.stale_cursor:Adapter")
     assert seen.returncode == 1 and "slot 0, head 0 holds row c; expected row a" in " ".join(page.split())
     assert "RING-1, RING-26, RING-22: history.k: slot 0, head 0 holds row c; expected row a" in seen.stdout

@@ -17,16 +17,16 @@ from support.engines import dialect_engines
 from support.engines.foreign.forms import Nearest
 
 KINDS_BESIDE = {
-    "growing": ("mask", "snapshot", "draft", "mem", "residency", "attention", "rope"),
-    "ring": ("mask", "snapshot", "draft", "mem", "attention", "rope"),
-    "bounded": ("mask", "mem"),
-    "sink": ("mask",),
+    "growing": ("mask", "snapshot", "draft", "mem", "residency", "attention", "rope", "questions"),
+    "ring": ("mask", "snapshot", "draft", "mem", "attention", "rope", "questions"),
+    "bounded": ("mask", "mem", "questions"),
+    "sink": ("mask", "questions"),
     "store": ("batch", "mem", "attention"),
     "page": ("attention", "mem"),
     "ragged": ("growing",),
     "bucket": ("attention",),
     "copy": ("mem",),
-    "layers": (),
+    "layers": ("questions",),
     "keyed": (),
 }
 """What a cache of the reference of one kind claims beside it."""

@@ -481,7 +481,8 @@ SKIPPED += (
 MASKS = {Where(kind, "mask") for kind in ("growing", "ring", "bounded", "sink", "ragged", "round", "layers")}
 TOLD = {Where(kind, "lengths") for kind in ("growing", "ring", "bounded", "sink", "store", "layers")}
 TOLD |= {Where(kind, "sequences") for kind in ("page", "ragged")} | {Where("bucket", "past")}
-TOLD |= {Where(kind, "can_rewind") for kind in ("growing", "ring", "bounded", "sink", "layers")}
+QUESTIONS = ("can_rewind", "can_append", "can_restore")
+TOLD |= {Where(kind, q) for kind in ("growing", "ring", "bounded", "sink", "layers") for q in QUESTIONS}
 TOLD |= {
     Where("keyed", "free_pages"),
     Where("keyed", "match"),

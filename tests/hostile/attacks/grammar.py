@@ -27,6 +27,8 @@ CHAPTER_OF = {
     "snapshot": "snapshot",
     "restore": "snapshot",
     "rotate": "rope",
+    "can_append": "questions",
+    "can_restore": "questions",
     "meter": "residency",
     "plan": "mem",
     "held": "mem",
@@ -112,6 +114,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "snapshot": ("snapshot", "restore"),
     "attention": ("attend",),
     "mem": ("plan", "held"),
+    "questions": ("can_append", "can_restore"),
     "batch": ("step", "scatter", "rollback_sequence", "reset_batch", "read_sequence"),
 }
 """The methods that attacks are on, by the chapters that a base claims."""

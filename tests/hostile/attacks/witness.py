@@ -48,12 +48,13 @@ OF_ONE = (
     *("attend {n}", "attend {n} splits=3 heads={heads}", "attend {n} rope=neox", "attend {n} softcap=3"),
     *("attend {n} through causal & window=2", "attend 1 rope=norm splits=2"),
     "attend {n} softcap=3 rope=neox splits=2 through causal & window=2",
+    *("askappend {n}", "snapshot s; rewind {p}; askrestore s {p}"),
 )
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "growing": OF_ONE,
     "ring": OF_ONE,
-    "bounded": OF_ONE[:13],
-    "sink": (*OF_ONE[:12], "positions"),
+    "bounded": (*OF_ONE[:13], "askappend {n}"),
+    "sink": (*OF_ONE[:12], "positions", "askappend {n}"),
     "store": (
         *("append {n}", "append {n} fill={fill}", "append 1", "append {n} layer={l}", "append 1 v_dim=3"),
         *(
@@ -135,6 +136,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     ),
     "layers": (
         *(
+            "askappend {n}",
             "append {n}",
             "append {n}",
             "append 1",
@@ -246,6 +248,8 @@ OPERATION = {
     "rollback_sequence": "rollback",
     "attend_batch": "attendbatch",
     "can_rewind": "ask",
+    "can_append": "askappend",
+    "can_restore": "askrestore",
 }
 """Operations whose names are not those of their methods."""
 

@@ -263,6 +263,13 @@ class RewindsToTheNext(remembering.Remembering):
         super().rewind(to + (0 < to < len(self.rows)))
 
 
+class HasRoom(remembering.Remembering):
+    """A cache says that it has room for one row more than it has."""
+
+    def can_append(self, n: int) -> bool:
+        return super().can_append(max(0, n - 1))
+
+
 class Splitting(remembering.Everything):
     CACHE: Any = SplitsLater
 
@@ -272,6 +279,10 @@ class Splitting(remembering.Everything):
 
 class Peeking(Splitting):
     CACHE = SeesTheNext
+
+
+class Promising(Splitting):
+    CACHE = HasRoom
 
 
 class Overfull(Splitting):
@@ -306,6 +317,7 @@ WRONG = {
     "wrong:Splitting": ["SNAP-22"],
     "wrong:Peeking": ["MASK-2"],
     "wrong:Overfull": ["BOUNDED-2"],
+    "wrong:Promising": ["ASK-1"],
     "wrong:Rewinding": ["GROW-5"],
     "wrong:Cutting": ["COPY-12"],
     "wrong:KeepingOneMore": ["DRAFT-18"],
