@@ -13,6 +13,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, draft, layers, snapshot
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Texts, appends_after, plan
+from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import ARGUMENTS, OF_KIND, Operation, cache_of, caches_with
 from kvspec.session.driver import Session
@@ -99,6 +100,9 @@ def _of(kind: str, operations: Sequence[str], *needs: str) -> Exploration:
     return Exploration("-".join((kind, *needs)), (kind, *needs), strategy, kind)
 
 
+ON_ROOM = ("askappend {n}", "askappend 0")
+"""Questions of a walk about its appends."""
+
 IN_ROUNDS = partial(draft.explored, draft.EVERYTHING)
 
 EXPLORATIONS = (
@@ -108,4 +112,12 @@ EXPLORATIONS = (
     Exploration("layers-snapshot", ("layers", "snapshot"), partial(asked, layers.explored_saved), "layers"),
     Exploration("layers", ("layers",), partial(asked, layers.explored), "layers"),
     Exploration("draft", ("draft",), partial(asked, IN_ROUNDS), any_of=(caches_with("speculate"), ("snapshot",))),
+)
+
+WALKS = Moves(
+    {
+        ("growing", "ring", "sink"): (*ON_ROOM, "askrestore s {stop}", "askrestore s {later}"),
+        ("layers",): (*ON_ROOM, "askrestore s {stop}", "askrestore s {within}", "askrestore s {later}"),
+        ("bounded",): ON_ROOM,
+    }
 )
