@@ -534,7 +534,7 @@ def effects() -> list[Effect]:
             Where("layers", "mask").__eq__,
             ("sees",),
         ),
-        Effect("one too many is told", "length", one_more, TOLD.__contains__, (*SIZES, "can", "held", "plan")),
+        Effect("one too many is told", "length", one_more, TOLD.__contains__, (*SIZES, "can", "accepts", "held", "plan")),
         Effect("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
         Effect("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),
         Effect("the position behind", "position", turned, lambda w: w.method == "rotate", ("rotated",)),
