@@ -48,7 +48,7 @@ from support.slow import counts, one_in
 
 ROOT = Path(__file__).parents[3]
 KNOWN = known_bugs()
-UNSHOWN = {m.id for m in common_in("at_scale", "unseen", "snapshots", "inputs")}
+UNSHOWN = {m.id for m in common_in("at_scale", "unseen", "unseen_beside", "snapshots", "inputs")}
 """Bugs that neither examples nor covers show."""
 SAMPLE = random.Random(5).sample(sorted(set(KNOWN) - UNSHOWN), 10)
 """Ten of all others, by chance, the same every time."""
