@@ -1,4 +1,4 @@
-"""Rows in a form for fast attention on a CPU: which forms its kernel decodes, and what it is told of them."""
+"""Rows in a form for fast attention on a CPU: which forms the kernel decodes, and the macros that describe them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common bugs of questions that are no other text in a method."""
+"""Common bugs of questions that replace a whole method; `questions.toml` has those that change a line."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ FORMS = (
 )
 """Forms of explored caches, the simplest first."""
 
-UNFIT = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf"), "")
-"""Forms in which no cache is opened; "" asks for none."""
+MISFITS = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf"), "")
+"""Forms that no cache can have; "" stands for no attempt."""
 
 WIDE = ((1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
 """Heads and widths of released models."""
@@ -147,10 +147,10 @@ def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
     """Draw a trace of another chapter, and a form for it; some of its rows are rounded, or none. At the end a cache
     is opened beside it in a form that does not fit."""
     text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
-    unfit = draw(st.sampled_from(UNFIT))
+    misfit = draw(st.sampled_from(MISFITS))
     plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
     found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
-    beside = notation.operations(f"open Z form={unfit}") if unfit else ()
+    beside = notation.operations(f"open Z form={misfit}") if misfit else ()
     shown = found if share else exact(found)
     return Trace(shown.kind, shown.config, (*shown.ops, *beside))
 
