@@ -105,7 +105,7 @@ class Worker:
         self.deadline, self.start_deadline, self.memory_limit = deadline, start_deadline, memory_limit
         self.starts = 0
         self.peak_rss = 0
-        self._used = self._used_at_first = 0
+        self._used_at_first = 0
         self._id = 0
         self._begun, self._looked = False, 0.0
         self._open: deque[Question] = deque()
@@ -141,7 +141,7 @@ class Worker:
         except BaseException as e:
             raise self._failed(e) from None
         if question.begins and not self._begun:
-            self._used_at_first = self._used = self._child.family.resident()
+            self._used_at_first = self._child.family.resident()
         began, self._answered = max(question.sent, self._answered), monotonic()
         if self._begun and not question.begins:
             self._pace.note(question.operations, self._answered - began)
@@ -181,8 +181,11 @@ class Worker:
 
     @property
     def has_grown(self) -> bool:
-        """Tell whether the memory of the process has grown much since its first trace began."""
-        return self._child is not None and self._used - self._used_at_first > self.memory_limit // GROWS
+        """Tell whether the memory of the process has grown much since its first trace began. Looks now: a quick
+        process keeps much within a tick."""
+        if self._child is None or not self._begun:
+            return False
+        return self._child.family.resident() - self._used_at_first > self.memory_limit // GROWS
 
     def close(self) -> None:
         """Kill the process and its relatives, if there is one. The next question starts it again."""
@@ -209,7 +212,7 @@ class Worker:
     def _start(self) -> Process:
         self._child = Process(self.argv, self.env)
         self._begun, self._looked = False, monotonic()
-        self._used = self._used_at_first = 0
+        self._used_at_first = 0
         self.starts += 1
         return self._child
 
@@ -236,6 +239,6 @@ class Worker:
             return
         self._looked = now
         used = child.family.resident()
-        self._used, self.peak_rss = used, max(self.peak_rss, used)
+        self.peak_rss = max(self.peak_rss, used)
         if used > self.memory_limit:
             raise OutOfMemory(f"{used >> 20} MiB resident; the limit is {self.memory_limit >> 20} MiB")

@@ -27,8 +27,11 @@ def test_memory_over_the_limit_is_seen_while_waiting_and_between_answers(name: s
         assert 300 << 20 < w.peak_rss < 3000 << 20
 
 
-def test_a_process_that_keeps_memory_in_each_trace_is_started_anew_and_no_trace_is_blamed(pids: list[int]) -> None:
-    """It keeps 8 MiB at every append: 60 traces keep 480 MiB, and the limit is 300."""
+def test_a_process_that_keeps_memory_in_each_trace_is_started_anew_and_no_trace_is_blamed(
+    pids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps 8 MiB at every append: 60 traces keep 480 MiB, and the limit is 300. All come within one tick."""
+    monkeypatch.setattr("kvconform.worker.client.TICK", 10.0)
     trace = notation.from_sentence("growing: append 1")
     with worker(fakes.adapter("LeaksAndIsRight"), memory_limit=300 << 20) as w:
         under_test = AdapterUnderTest(w, w.describe())
@@ -39,6 +42,14 @@ def test_a_process_that_keeps_memory_in_each_trace_is_started_anew_and_no_trace_
     whole = record(tally, under_test.adapter, {}, ABOUT)
     assert whole.memory["restarts"] == tally.restarts
     assert f"started anew {tally.restarts} times, because its memory had grown" in text.render([whole], {}, 200)
+
+
+def test_what_a_process_loads_before_its_first_trace_is_no_growth(pids: list[int]) -> None:
+    with worker(fakes.adapter("LoadsMuch"), memory_limit=300 << 20) as w:
+        under_test = AdapterUnderTest(w, w.describe())
+        with under_test.judging("a check") as tally:
+            under_test.judge_all([notation.from_sentence("growing: append 1")] * 3, "explore", "growing")
+    assert (tally.failures, tally.restarts, w.starts) == ([], 0, 1)
 
 
 def test_the_peak_is_known_even_if_nobody_looked_in_time(pids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,6 +268,13 @@ class LeaksAndIsRight(Honest):
             super().append(keys, values)
 
 
+class LoadsMuch(Honest):
+    """No lie: holds 100 MiB from its description on, as an engine holds its libraries."""
+
+    def __init__(self) -> None:
+        self.loaded = np.ones(100 << 17)
+
+
 class RaisesKeyError(Honest):
     """Raises what is neither Refused nor Unsupported."""
 
