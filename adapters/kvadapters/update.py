@@ -39,6 +39,12 @@ Update = Callable[..., tuple[Any, Any]]
 USUAL: dict[str, int | str] = {"made": "before"}
 """What most engines do of the dialects of masks."""
 
+SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees"})
+"""Abilities that a function shows, so that they are claimed where it is given; others are named in `also`."""
+
+BESIDE = frozenset({"mask", "snapshot"})
+"""Chapters that are claimed beside the kind where their functions are given."""
+
 
 @dataclass(frozen=True)
 class Functions:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from kvadapters.update import BESIDE, SHOWN
 from kvconform.commands.next_command import after_smoke
 from kvconform.generate import proposed_dialects
 from kvconform.generate.proposed_claim import Proposal
@@ -23,7 +24,7 @@ from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
 from kvspec.operations.abilities import needed
-from kvspec.registry import DIALECTS, Needed, abilities
+from kvspec.registry import DIALECTS, KINDS, Needed, abilities
 from kvspec.tables import table
 from kvspec.trace import Trace
 
@@ -57,7 +58,7 @@ def main(options: Namespace) -> int:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
         fine = [_try(worker, adapter, kind, *plan) for kind, plan in plans().items() if kind in adapter.chapters]
-        print("\n".join(_proposed(adapter, worker)))
+        print("\n".join(_proposed(adapter, worker, not options.process)))
         sys.stdout.flush()
         tell(f"next: {after_smoke(all(fine), options)}")
         return int(not all(fine))
@@ -87,8 +88,9 @@ def _within(step: Step, most: int | None) -> Step:
     return step._replace(do=f"append {most}", shows=f"{most} more come behind it") if too_many else step
 
 
-def _proposed(adapter: Description, worker: Worker) -> Iterator[str]:
-    """Say which dialects explain differences, and for each ability what went against the spec; print the claim."""
+def _proposed(adapter: Description, worker: Worker, python: bool) -> Iterator[str]:
+    """Say which dialects explain differences, and for each ability what went against the spec; give the claim, for an
+    adapter in Python in the words of `from_update` too."""
 
     def fails(trace: Trace, described: Description) -> bool:
         return trial.on(trace, partial(RemoteSession, worker), described, "visible").failed
@@ -104,28 +106,45 @@ def _proposed(adapter: Description, worker: Worker) -> Iterator[str]:
     if not claimed.chapters:
         yield "\nThere is nothing to claim yet: no cache takes rows."
         return
-    if words := _functions(adapter, claimed):
-        yield f"\nAn adapter by from_update claims less, or declares a dialect, with:\n\n{words}"
-    yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have.\n"
-    yield claim_json(claimed)
+    yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have."
+    if python and (kind := _updated(adapter)) in claimed.chapters:
+        yield f"\nAs from_update takes it, beside what is given already:\n\n{_functions(adapter, claimed, kind)}"
+    yield f"\nAs a description says it:\n\n{claim_json(claimed)}"
 
 
 def _explained(before: Description, now: Description) -> Iterator[str]:
     """Each dialect that was added, with what it says."""
+    for name, value in _new_dialects(before, now):
+        yield f"  {name}: {value}\n      {DIALECTS[name.partition('.')[2]].says}"
+
+
+def _updated(adapter: Description) -> str:
+    """The one kind of an adapter that `from_update` can have made; empty if it made none such."""
+    kinds = [chapter for chapter in adapter.chapters if chapter in KINDS]
+    visible = all(claim.level == "visible" for claim in adapter.chapters.values())
+    beside = set(adapter.chapters) - set(kinds) <= BESIDE
+    return kinds[0] if len(kinds) == 1 and visible and beside else ""
+
+
+def _functions(adapter: Description, claimed: Description, kind: str) -> str:
+    """What `from_update` takes to claim this, where it is not what the adapter declares."""
+    before, now = adapter.chapters[kind].without, claimed.chapters[kind].without
+    able = set(abilities(kind)) - now - SHOWN
+    told = {
+        "also": tuple(sorted(able)) if able & before else (),
+        "without": tuple(sorted(now - before)),
+        "dialect": dict(_new_dialects(adapter, claimed)),
+    }
+    words = [f"    {name}={value!r}," for name, value in told.items() if value]
+    words += [f"    # no longer without {name!r}" for name in sorted((before - now) & SHOWN)]
+    return "\n".join(words) or "    nothing more: it claims this"
+
+
+def _new_dialects(before: Description, now: Description) -> Iterator[tuple[str, int | str]]:
+    """The dialects that were added, by chapter and name."""
     for chapter, claim in now.chapters.items():
-        for name in (n for n in claim.dialects if n not in before.chapters[chapter].dialects):
-            yield f"  {chapter}.{name}: {claim.dialects[name]}\n      {DIALECTS[name].says}"
-
-
-def _functions(adapter: Description, claimed: Description) -> str:
-    """What `from_update` takes to claim this, beside what the adapter declares; empty if it claims it already."""
-    lost, dialects = set[str](), dict[str, int | str]()
-    for chapter, claim in ((c, claim) for c, claim in claimed.chapters.items() if c in adapter.chapters):
-        own = adapter.chapters[chapter]
-        lost |= claim.without - own.without
-        dialects |= {f"{chapter}.{n}": v for n, v in claim.dialects.items() if n not in own.dialects}
-    words = [f"    without={tuple(sorted(lost))!r},"] if lost else []
-    return "\n".join([*words, *([f"    dialect={dialects!r},"] if dialects else [])])
+        own = before.chapters[chapter].dialects if chapter in before.chapters else {}
+        yield from ((f"{chapter}.{name}", value) for name, value in claim.dialects.items() if name not in own)
 
 
 def _told(adapter: Description, proposal: Proposal) -> Iterator[str]:

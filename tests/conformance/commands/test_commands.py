@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -297,6 +298,20 @@ def test_smoke_proposes_the_dialect_by_which_an_engine_goes_right_and_none_for_a
     assert "    dialect={'ring.rewind': 'below'},\n" in done.stdout and '"rewind": "below"' in done.stdout
     done = kvconform("smoke", "support.engines.undeclared:stale_rows")
     assert done.returncode == 1 and "Dialects by which" not in done.stdout, done.stdout + done.stderr
+
+
+def test_what_smoke_proposes_to_from_update_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pasted, nothing is left to propose. An adapter that no `from_update` made gets a description alone."""
+    said = kvconform("smoke", "support.engines.undeclared:below").stdout
+    lines = said.partition("As from_update takes it, beside what is given already:\n\n")[2].partition("\n\n")[0]
+    assert "also=('batch', " in lines and "dialect={'ring.rewind': 'below'}," in lines, said
+    pasted = f"pasted = dataclasses.replace(below,\n{lines.replace('dialect={', 'dialect={**FIRST, ')}\n)\n"
+    imports = "import dataclasses\nfrom support.engines.undeclared import FIRST, below\n"
+    (tmp_path / "pasted_claim.py").write_text(imports + pasted, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    assert "    nothing more: it claims this\n" in kvconform("smoke", "pasted_claim:pasted").stdout
+    assert "from_update" not in kvconform("smoke", judging.fake("Fake")).stdout
 
 
 def test_smoke_proposes_dialects_of_chapters_beside_the_kinds_also_one_behind_another() -> None:
