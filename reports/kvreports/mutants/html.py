@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvreports import page
+from kvreports import inline_markdown, page
 from kvreports.mutants import numbers
 from kvreports.safe_text import cleaned
 from kvspec.records.mutants import SOURCES, Matrix, MutantRecord, result
@@ -32,6 +32,7 @@ def render(record: Matrix) -> str:
         equivalents=numbers.equivalents(record),
         told=told,
         address=address,
+        said=inline_markdown.html,
     )
 
 
