@@ -89,8 +89,8 @@ def _within(step: Step, most: int | None) -> Step:
 
 
 def _proposed(adapter: Description, worker: Worker, python: bool) -> Iterator[str]:
-    """Say which dialects explain differences, and for each ability what went against the spec; give the claim, for an
-    adapter in Python in the words of `from_update` too."""
+    """Say which dialects explain differences, and for each ability what went against the spec; give the claim, in
+    the words of `from_update` too if it can have made the adapter."""
 
     def fails(trace: Trace, described: Description) -> bool:
         return trial.on(trace, partial(RemoteSession, worker), described, "visible").failed
