@@ -141,6 +141,38 @@ BAD_HEADERS = {
 }
 
 
+READ_QUICKLY = (
+    b'{"id":1,"message":"append: 2 rows; expected (1, 2)","values":{"meter":{"launches":1}}}',
+    b'{"id":1,"op":"mask","parts":[{"window":3},{"bias":"a:b"}]}',
+    b'{"id":1,"tensors":[["k",null,[]]],"message":"::"}',
+)
+
+
+@pytest.mark.parametrize("line", READ_QUICKLY)
+def test_colons_in_texts_and_objects_in_lists_are_no_reason_to_read_a_header_slowly(line: bytes) -> None:
+    assert framing._quickly(line, 64) == framing._strictly(line, 64)
+
+
+TWICE = (
+    b'{"a":1,"a":":"}',
+    b'{"a":":","a":1}',
+    b'{"a":1,"a":"\\u003a"}',
+    b'{"a":{"b":"\\u003a","b":":"}}',
+    b'{"a":[{"b":1,"b":":"}]}',
+    b'{"a":[1,{"b":1,"b":2}],"c":"::"}',
+    b'{"a":[{"b":1},[{"c":1,"c":2}]]}',
+    b'{"a":[[{"c":1,"c":2}]],"message":":"}',
+    b'{"a:b":1,"a:b":2}',
+)
+"""Headers in which a key stands twice, with colons that might make up for it."""
+
+
+@pytest.mark.parametrize("line", TWICE)
+def test_a_key_that_stands_twice_is_seen_whatever_colons_a_header_has(line: bytes) -> None:
+    with pytest.raises(framing.ProtocolError, match="not a JSON header"):
+        list(framing.Decoder().feed(line + b"\n"))
+
+
 @pytest.mark.parametrize("line", BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_a_bad_header_is_a_protocol_error_of_one_short_line(line: bytes) -> None:
     with pytest.raises(framing.ProtocolError) as e:

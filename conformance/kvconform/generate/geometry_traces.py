@@ -47,14 +47,21 @@ def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tup
         if trace := at(best.trace, geometry):
             chosen.append(trace)
             wanted -= best.operations
-    own = [trace for trace in chosen if trace.kind == kind] or _moved(kind, geometry)
-    return (*chosen, blind(max(own, key=lambda trace: sum(op["op"] != OPEN.name for op in trace.ops))))
+    own = [trace for trace in chosen if trace.kind == kind]
+    return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry)))
 
 
-def _moved(kind: str, geometry: Geometry) -> list[Trace]:
-    """Give the worked examples that begin with a cache of this kind, at a geometry."""
+def _length(trace: Trace) -> int:
+    """Count the operations of a trace, but those that open caches."""
+    return sum(op["op"] != OPEN.name for op in trace.ops)
+
+
+def _longest(kind: str, geometry: Geometry) -> Trace:
+    """Give the longest of the worked examples that begin with a cache of this kind, at a geometry; it has as many
+    operations there. Raises StopIteration where none fits."""
     examples = (each.trace for each in _candidates(kind) if each.trace.kind == kind)
-    return [trace for example in examples if (trace := at(example, geometry))]
+    longest = sorted(examples, key=_length, reverse=True)
+    return next(trace for example in longest if (trace := at(example, geometry)))
 
 
 def met(traces: Iterable[Trace], kind: str) -> Met:

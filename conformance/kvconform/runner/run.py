@@ -117,7 +117,8 @@ class Run:
 
     def chapters_with_rows(self) -> set[str]:
         """The chapters of which something was exercised after rows were taken."""
-        return {c for clause in self._total(self.results).with_rows for c in index()[clause].chapters}
+        clauses = set[str]().union(*(result.tally.with_rows for result in self.results.values()))
+        return {c for clause in clauses for c in index()[clause].chapters}
 
     def record(self, checks: Sequence[str]) -> Record:
         """Diagnose the failures and make the record, put together in the order of the checks."""

@@ -54,7 +54,9 @@ def _series(x: Decimal) -> tuple[Decimal, Decimal]:
     """Cosine and sine of an angle of at most pi / 4. The series ends where the next term would change nothing."""
     found, term = [Decimal(0), Decimal(0)], Decimal(1)
     for k in range(DIGITS):
-        found[k % 2] += term
+        before, found[k % 2] = found[k % 2], found[k % 2] + term
+        if found[k % 2] == before:
+            break
         term *= (-x if k % 2 else x) / (k + 1)
     return found[0], found[1]
 
