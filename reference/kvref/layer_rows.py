@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kvref.memory.rows import Rows, count
 from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
-from kvspec.geometry import Config
+from kvspec.geometry import Array, Config
 
 
 @dataclass
@@ -34,11 +34,24 @@ class Kept:
 
 
 class SavedLayers(Snapshot):
-    """The rows of all layers, one layer behind the other; of each its positions, and from which on it has all."""
+    """The rows of all layers, one layer behind the other; of each its positions, and from which on it has all; and
+    the states of those that have one instead."""
 
-    def __init__(self, config: Config, rows: Pair, stop: int, layers: Sequence[tuple[list[int], int]]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        rows: Pair,
+        stop: int,
+        layers: Sequence[tuple[list[int], int]],
+        states: Mapping[int, Array],
+    ) -> None:
         super().__init__("layers", config, rows, 0, stop)
-        self.layers = layers
+        self.layers, self.states = layers, states
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its rows and states; 0 once it is closed."""
+        return 0 if self.gone else super().nbytes + sum(state.nbytes for state in self.states.values())
 
     def put_back(self, number: int, one: Config) -> Kept:
         """Make the rows of a layer with rows anew, in memory of their own."""

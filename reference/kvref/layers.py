@@ -2,6 +2,7 @@
 
 A layer's rows lie in position order; `places` are their positions. What an append pushes out stays until the next
 operation, because the append's own queries see it; `kept` says from which position on a layer still has its rows.
+A layer `state` has no rows: it has the sum that its tokens were folded into.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvref import snapshot
+from kvref import fold, snapshot
 from kvref.cite import cite
 from kvref.layer_rows import Kept, SavedLayers
 from kvref.memory.rows import Rows, joined
@@ -19,8 +20,11 @@ from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals
 from kvspec.refusals import layers as refusals_layers
 
-SEEN_BY = {"full": "LAYER-4", "window": "LAYER-5", "chunk": "LAYER-6", "sinks": "LAYER-7"}
-"""The clause on what a query of each view sees."""
+SEEN_BY = {"full": "LAYER-4", "window": "LAYER-5", "chunk": "LAYER-6", "sinks": "LAYER-7"} | {
+    "state": "LAYER-36",
+    "conv": "LAYER-38",
+}
+"""The clause on what a query of each view sees, and on what is folded."""
 
 
 class View(NamedTuple):
@@ -45,21 +49,16 @@ def _view(layer: int, kind: str, *sizes: str) -> View:
 
 
 class Layers:
-    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's. `refused` is the clause
-    on what was refused last: the next append shows whether that left every layer as it was."""
+    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's; `folds[l]` its state, if
+    it has one instead. `own` are the layers that are given rows. `refused` is the clause on what was refused last:
+    the next append shows whether that left every layer as it was."""
 
     kind = "layers"
 
     def __init__(self, config: Config) -> None:
         self.of = views(config.of) if config.of else []
-        own = [view for view in self.of if view.kind != "share"]
-        sizes = [size for view in own for size in (view.size, view.sinks + (view.kind != "sinks"))]
-        if (
-            not refusals.valid(config)
-            or config.batch > 1
-            or len(own) != (config.layers or 0)
-            or min(sizes, default=0) < 1
-        ):
+        self.own = [layer for layer, view in enumerate(self.of) if view.kind != "share"]
+        if not refusals.valid(config) or config.batch > 1 or not self._proper(config):
             raise refusals_layers.config("LAYER-1", config)
         for layer, view in enumerate(self.of):
             if view.kind == "share" and not self._shares(layer, view.owner):
@@ -67,18 +66,26 @@ class Layers:
         self.config, self.one = config, config.changed(layers=None, of=None)
         self._clear()
 
+    def _proper(self, config: Config) -> bool:
+        """Whether `of` has proper sizes, and `layers` counts them; and no layer folds rows in a form."""
+        own = [self.of[layer] for layer in self.own]
+        sizes = [size for view in own for size in (view.size, view.sinks + (view.kind != "sinks"))]
+        plain = config.form is None or all(view.kind != "state" for view in own)
+        return len(own) == (config.layers or 0) and min(sizes, default=0) >= 1 and plain
+
     def _shares(self, layer: int, owner: int) -> bool:
         """Whether a layer may show the rows of this one."""
-        return owner < layer and self.of[owner].kind != "share"
+        return owner < layer and self.of[owner].kind not in ("share", "state", "conv")
 
     def _clear(self) -> None:
-        self.stored = {layer: Kept(Rows(self.one)) for layer, view in enumerate(self.of) if view.owner == layer}
+        self.stored = {layer: Kept(Rows(self.one)) for layer in self.own if self.of[layer].kind != "state"}
+        self.folds = {layer: fold.zeros(self.one) for layer in self.own if layer not in self.stored}
         self.offset = self.queries = 0
         self.refused = ""
 
     def free(self) -> None:
         """Return to never written, in all layers."""
-        cite("CACHE-6")
+        cite("CACHE-6", *["LAYER-37"] * bool(self.folds))
         self._clear()
 
     def key(self) -> tuple[int, ...]:
@@ -105,11 +112,11 @@ class Layers:
             return
         if not self._fits(keys, values, n):
             self.refused = "LAYER-12"
-            raise refusals_layers.rows("CACHE-2", len(self.stored), self.config.kv_heads, keys.shape)
+            raise refusals_layers.rows("CACHE-2", len(self.own), self.config.kv_heads, keys.shape)
         self._cite_seen(n)
         self.refused = ""
-        for block, layer in enumerate(self.stored):
-            self._join(layer, Pair(keys[block : block + 1], values[block : block + 1]))
+        for block, layer in enumerate(self.own):
+            self._take(layer, Pair(keys[block : block + 1], values[block : block + 1]))
         self.offset += n
         self.queries = n
         for layer, kept in self.stored.items():
@@ -117,18 +124,25 @@ class Layers:
 
     def _fits(self, keys: Array, values: Array, n: int) -> bool:
         """Whether there are n keys and n values for each layer that has rows, in the cache's geometry."""
-        blocks = self.config.changed(batch=len(self.stored))
+        blocks = self.config.changed(batch=len(self.own))
         right = keys.shape == blocks.shape("k", n) and values.shape == blocks.shape("v", n)
         return right and {keys.dtype, values.dtype} == {DTYPES[self.config.dtype]}
 
     def _cite_seen(self, n: int) -> None:
         """Cite the clauses that an append of n rows exercises."""
-        cite("LAYER-3", *(SEEN_BY[self.of[layer].kind] for layer in self.stored))
+        cite("LAYER-3", *(SEEN_BY[self.of[layer].kind] for layer in self.own))
         cite(
             *[self.refused] * bool(self.refused),
             *["LAYER-8"] * (n > 1),
-            *["LAYER-9", "LAYER-10"] * (len(self.stored) < len(self.of)),
+            *["LAYER-9", "LAYER-10"] * (len(self.own) < len(self.of)),
         )
+
+    def _take(self, layer: int, new: Pair) -> None:
+        """Put rows into a layer, or fold them into its state."""
+        if layer in self.folds:
+            self.folds[layer] = fold.folded(self.folds[layer], new.keys[0], new.values[0])
+        else:
+            self._join(layer, new)
 
     def _join(self, layer: int, new: Pair) -> None:
         """Drop what no query needs any more, and put rows behind the others."""
@@ -142,29 +156,49 @@ class Layers:
         return [i for i, p in enumerate(kept.places) if p < sinks or p >= kept.kept]
 
     def histories(self) -> list[Pair]:
-        """The rows that the queries of the last append attend to, of each layer."""
-        each = (self.stored[view.owner] for view in self.of)
-        return [kept.rows.read(0, len(kept.places)) for kept in each]
+        """The rows that the queries of the last append attend to, of each layer; none of a state."""
+        return [self._history(view.owner) for view in self.of]
+
+    def _history(self, layer: int) -> Pair:
+        if layer in self.folds:
+            return Pair(*(np.empty(self.one.shape(kind, 0), DTYPES[self.one.dtype]) for kind in "kv"))
+        kept, before = self.stored[layer].rows.read(0, len(self.stored[layer].places)), self._before(layer)
+        return Pair(*(np.pad(rows, [(0, 0), (0, 0), (before, 0), (0, 0)]) for rows in kept))
+
+    def _before(self, layer: int) -> int:
+        """How many rows of zeros stand before position 0 in the history of a layer."""
+        view = self.of[layer]
+        return max(0, view.size - 1 - (self.offset - self.queries)) if view.kind == "conv" else 0
+
+    def states(self) -> dict[int, Array]:
+        """The state of each layer that has one, `[kv_heads, k_dim, v_dim]` in f32; copies."""
+        return {layer: state.copy() for layer, state in self.folds.items()}
 
     def mask(self) -> Array:
         """What each query of the last append sees of each layer: `[layers of the model, 1, n, widest history]`."""
-        widest = max(len(kept.places) for kept in self.stored.values())
-        found = np.zeros((len(self.of), 1, self.queries, widest), bool)
-        for layer, view in enumerate(self.of):
-            seen = self._seen(view.owner)
-            found[layer, 0, :, : seen.shape[1]] = seen
+        seen = [self._seen(view.owner) for view in self.of]
+        found = np.zeros((len(self.of), 1, self.queries, max(each.shape[1] for each in seen)), bool)
+        for layer, each in enumerate(seen):
+            found[layer, 0, :, : each.shape[1]] = each
         return found
 
     def _seen(self, layer: int) -> Array:
         """`[n, K]`: what each query sees of the rows of a layer."""
-        view, place = self.of[layer], np.array(self.stored[layer].places)[None, :]
+        if layer in self.folds:
+            return np.zeros((self.queries, 0), bool)
+        view, places = self.of[layer], self.stored[layer].places
+        place = np.array([*range(-self._before(layer), 0), *places])[None, :]
         query = np.arange(self.offset - self.queries, self.offset)[:, None]
         first = np.array([self.first(view, int(p)) for p in query[:, 0]])[:, None]
+        if view.kind == "conv":
+            return np.asarray((place <= query) & (place > query - view.size))
         return np.asarray((place <= query) & ((place < view.sinks) | (place >= first)))
 
     def held(self) -> int:
-        """Bytes of all rows: those of a layer that others share count once."""
-        return sum(kept.rows.nbytes for kept in self.stored.values())
+        """Bytes of all rows and states: those of a layer that others share count once."""
+        cite(*["LAYER-39"] * bool(self.folds))
+        states = sum(state.nbytes for state in self.folds.values())
+        return sum(kept.rows.nbytes for kept in self.stored.values()) + states
 
     def lengths(self) -> Lengths:
         """The offset; how many rows a layer has is its own matter."""
@@ -179,11 +213,17 @@ class Layers:
         """The first layer that lacks rows which a query at `to` sees; None if every layer can go there."""
         if to == self.offset:
             return None
-        return next((layer for layer in self.stored if not self._goes(layer, to, self.stored[layer].kept)), None)
+        return next((layer for layer in self.own if not self._goes(layer, to, self._kept_from(layer))), None)
+
+    def _kept_from(self, layer: int) -> int:
+        """From which position on a layer has its rows; of a state its offset, which is where it stands."""
+        return self.offset if layer in self.folds else self.stored[layer].kept
 
     def _goes(self, layer: int, to: int, kept: int) -> bool:
         """Whether a layer that has its rows from position `kept` on has all that a query at `to` sees."""
         view = self.of[layer]
+        if view.kind == "state":
+            return to in (0, kept)
         first = max(self.first(view, to), view.sinks)
         return first >= kept or first >= to
 
@@ -196,35 +236,40 @@ class Layers:
             raise refusals_layers.dropped("LAYER-15", to, lacking)
         self._cite_reached(to)
         self.queries = 0
-        for layer in self.stored:
+        for layer in self.own:
             self._cut(layer, to)
         self.offset = to
 
     def _cite_reached(self, to: int) -> None:
         """Cite the clauses that a rewind to `to` exercises."""
-        cite("LAYER-17", *["CACHE-8"] * (to < self.offset))
+        cite("LAYER-17", *["CACHE-8"] * (to < self.offset), *["LAYER-37"] * (to == 0 and bool(self.folds)))
         chunks = [self.of[layer].size for layer in self.stored if self.of[layer].kind == "chunk"]
         cite(*["LAYER-18"] * any(to < self.offset and to % size == 0 for size in chunks))
 
     def _cut(self, layer: int, to: int) -> None:
-        """Drop the rows of a layer at `to` and beyond, and those that no query needs any more."""
-        kept = self.stored[layer]
+        """Drop the rows of a layer at `to` and beyond, and those that no query needs any more. A state that is not
+        left as it is begins anew."""
         if to == self.offset:
             return
+        if layer in self.folds:
+            self.folds[layer] = fold.zeros(self.one)
+            return
+        kept = self.stored[layer]
         kept.keep([i for i in self._needed(layer) if kept.places[i] < to])
         kept.kept = min(kept.kept, to)
 
     def snapshot(self, start: int) -> SavedLayers | None:
-        """Save what each layer with rows needs at the offset; none if `start` is not before it."""
+        """Save what each layer needs at the offset, rows or a state; none if `start` is not before it."""
         cite("SNAP-5")
         if max(0, start) >= self.offset:
             cite("SNAP-2")
             return None
         cite("LAYER-30", "SNAP-28")
         each = [(kept, self._needed(layer)) for layer, kept in self.stored.items()]
-        rows = joined(*(kept.rows.chosen([kept.slots[i] for i in which]) for kept, which in each))
+        none = Rows(self.one).part(0, 0)
+        rows = joined(none, *(kept.rows.chosen([kept.slots[i] for i in which]) for kept, which in each))
         layers = [([kept.places[i] for i in which], kept.kept) for kept, which in each]
-        return SavedLayers(self.config, rows, self.offset, layers)
+        return SavedLayers(self.config, rows, self.offset, layers, self.states())
 
     def can_restore(self, saved: SavedLayers | None, to: int) -> bool:
         """Whether a restore of it to this target would be accepted, by all layers."""
@@ -251,14 +296,15 @@ class Layers:
             raise refusals_layers.not_saved("LAYER-32", to, lacking, saved.stop)
         cite("SNAP-3", "SNAP-4", "LAYER-31" if to == saved.stop else "LAYER-33")
         self.stored = {layer: saved.put_back(i, self.one) for i, layer in enumerate(self.stored)}
+        self.folds = {layer: state.copy() for layer, state in saved.states.items()}
         self.offset = saved.stop
-        for layer in self.stored:
+        for layer in self.own:
             self._cut(layer, to)
         self.offset, self.queries, self.refused = to, 0, ""
 
     def _not_saved(self, saved: SavedLayers, to: int) -> int | None:
-        """The first layer of which rows are not in a snapshot that a query at `to` sees; None if there is none."""
+        """The first layer of which a snapshot lacks what is needed at `to`; None if there is none."""
         if to == saved.stop:
             return None
-        each = zip(self.stored, saved.layers, strict=True)
-        return next((layer for layer, (_, kept) in each if not self._goes(layer, to, kept)), None)
+        kept = {layer: kept for layer, (_, kept) in zip(self.stored, saved.layers, strict=True)}
+        return next((layer for layer in self.own if not self._goes(layer, to, kept.get(layer, saved.stop))), None)

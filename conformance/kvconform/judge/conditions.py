@@ -23,7 +23,7 @@ OTHERS = frozenset(("BATCH-12", "PAGE-18", "COPY-9"))
 HOW_MANY = frozenset(("COPY-7",))
 """Clauses that say how many rows are written: too many are written over other slots."""
 
-ROWS = frozenset(("sees", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
+ROWS = frozenset(("sees", "fold", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
 """Observables that are rows, or show them."""
 
 SEEN = frozenset(("sees", "history", "mask"))

@@ -24,6 +24,8 @@ class StorageTrial(Trial):
         super().__init__(*args)  # type: ignore[arg-type]
         observe = observables(self.trace, self.adapter, "storage")
         self.oracle = CitingReference(self.deviating.reference(), observe)
+        if self.trace_inputs.folds():
+            self.trace_inputs.keep_rows()
 
     def let_go(self, want: Step, got: Step) -> None:
         """Keep the oracle's arrays alone."""

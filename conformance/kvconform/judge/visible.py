@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvconform.judge import whole_buffer
+from kvconform.judge import folds, whole_buffer
 from kvconform.judge.mask_columns import Looked, looked
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import SAVED, Expected
@@ -18,7 +18,7 @@ from kvref.list_model.caches import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
 from kvspec.rows.book import SerialBook
-from kvspec.rows.serials import letters
+from kvspec.rows.serials import letters, plain
 from kvspec.session.step import Step
 
 
@@ -56,6 +56,7 @@ class Judge:
         appended = op["op"] == "append" and op["n"] > 0 and want.result == "ok"
         if appended and want.handed_out is not None and self._handed_out:
             seen += _handed_out(want.handed_out, self._histories.get(looked(op)) or (), self._book)
+        seen += folds.differences(want, got, self._book)
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
     def _history(self, cache: Looked, got: Step, room: int | None, held: int | None) -> Iterator[Difference]:
@@ -241,7 +242,7 @@ def padded(got: Step, sequences: int, book: SerialBook) -> list[list[int]] | Non
 
 def _named(query: Scores, book: SerialBook, sequence: int) -> list[tuple[int, float]]:
     """The rows that a query sees, each by its name with its score; equal rows as often as there are."""
-    return list(zip(book.named(query, sequence), query.values(), strict=True))
+    return list(zip(map(plain, book.named(query, sequence)), query.values(), strict=True))
 
 
 def _all_there(

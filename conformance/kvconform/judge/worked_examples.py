@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import visible, whole_buffer
+from kvconform.judge import folds, visible, whole_buffer
 from kvconform.judge.ledger import launches_each
 from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
@@ -82,6 +82,8 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
         return False
     shown_by = "sees" if column.of.startswith("history") else "mask"
+    if column.reads == "fold" and "fold" not in adapter.observed((kind,)):
+        return False
     if column.reads == "queries" and shown_by not in adapter.observed((kind,)):
         return False  # the table does not say what a query sees
     if heading == "launches" and launches_each(adapter):
@@ -122,6 +124,8 @@ def _found(heading: str, got: Step, book: SerialBook, said: Any) -> Any:
         case "letters":
             rows = _names(got, which, book)
             return said if which == "view" and not rows and not said else rows  # storage tells none from empty
+        case "fold":
+            return folds.told(got.arrays.get(which), said, book)
         case "queries":
             return _queries(got, which, book)
         case "mask":
@@ -199,7 +203,7 @@ def _stops(ranges: list[tuple[int, int] | None]) -> list[int | None]:
 
 def _show(value: Any, reads: str) -> str:
     if isinstance(value, list) and all(isinstance(x, int) for x in value):
-        return " ".join(letters(x) if reads == "letters" else str(x) for x in value) or "empty"
+        return " ".join(letters(x) if reads in ("letters", "fold") else str(x) for x in value) or "empty"
     if isinstance(value, list) and value and isinstance(value[0], str):
         return ", ".join(value)
     if isinstance(value, list) and value and isinstance(value[0], list):

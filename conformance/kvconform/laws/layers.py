@@ -11,7 +11,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import layers
-from kvconform.judge import visible
+from kvconform.judge import folds, visible
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
@@ -33,7 +33,14 @@ def _shown(side: Trace, result: TrialResult) -> list[list[str]]:
     """For each of the last steps what each layer shows."""
     model = at_the_end(side).caches["A"]
     place = {serial: p for p, token in enumerate(model.tokens) for serial in token}
-    return [_layers(step, result, place) for _, step in result.steps[-len(END) :]]
+    shown = [_layers(step, result, place) for _, step in result.steps[-len(END) :]]
+    for lines, (_, step) in zip(shown, result.steps[-len(END) :], strict=True):
+        tokens = model.tokens[: step.values.get("offset", model.offset)]
+        for layer, of in enumerate(model.own):
+            if (name := f"fold.{of}") in step.arrays and lines and lines != [DISAGREE]:
+                made = folds.told(step.arrays[name], [token[layer] for token in tokens], result.book)
+                lines[of] = " ".join(str(place.get(s, "?")) for s in made or [])
+    return shown
 
 
 def _layers(step: Step, result: TrialResult, place: dict[int, int]) -> list[str]:

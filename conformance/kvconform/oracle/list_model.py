@@ -18,7 +18,7 @@ from kvspec.session.lent import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
-OBSERVED = ("state", "mask", "sees", "offset", "can")
+OBSERVED = ("state", "mask", "sees", "fold", "offset", "can")
 """What is observed: rows by name, what queries see, and what a cache says of itself."""
 
 
@@ -113,7 +113,11 @@ class ListModelSession(CitingSession):
             step.rows[what] = list(serials)
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
-        """Note what queries see, and what outputs should be."""
+        """Note what queries see, what states are made of, and what outputs should be."""
+        if what.startswith("fold."):
+            assert isinstance(step, Expected)
+            step.folds[what] = array
+            return
         setattr(step, {"mask": "sees", "output": "outputs"}.get(what, what), array)
 
     def copied(self, pair: Any) -> Any:

@@ -50,9 +50,14 @@ class TraceInputs:
     def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
         """Keep the rows that are made from now on, for the list model, and give them by their serials; None where
         no operation asks for rows again and their names tell all rows apart."""
-        if any(map(_needs_rows, (part for op in self._trace.ops for part in parts_of(op)))):
+        if any(map(_needs_rows, (part for op in self._trace.ops for part in parts_of(op)))) or self.folds():
             self.book.kept = {}
         return self.book.kept
+
+    def folds(self) -> bool:
+        """Whether rows are folded into states, which are read by what they must be made of."""
+        opened_ = (part.get("of") for op in self._trace.ops for part in parts_of(op))
+        return any("state" in (of or "") for of in (self._trace.config.of, *opened_))
 
     def make(self, op: Operation) -> Inputs:
         """What goes with this operation."""

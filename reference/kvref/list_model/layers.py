@@ -15,18 +15,21 @@ from kvref.list_model.caches import clamped
 from kvref.list_model.rows import Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid
-from kvref.list_model.views import Chunk, Full, Sinks, View, Window
+from kvref.list_model.views import Chunk, Conv, Full, Sinks, State, View, Window
 from kvspec.contract import Claim, Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import common
 from kvspec.refusals import layers as refusals_layers
+from kvspec.rows.serials import BEFORE
 
 SHOWN: dict[str, tuple[Callable[..., View], str]] = {
     "full": (Full, "LAYER-4"),
     "window": (Window, "LAYER-5"),
     "chunk": (Chunk, "LAYER-6"),
     "sinks": (Sinks, "LAYER-7"),
+    "state": (State, "LAYER-36"),
+    "conv": (Conv, "LAYER-38"),
 }
 """The views by their words in a config, each with its clause."""
 
@@ -46,11 +49,15 @@ class LayersModel:
         words = [text.split(":") for text in (config.of or "").split(",") if text]
         own = [layer for layer, (kind, *_) in enumerate(words) if kind != "share"]
         sizes = {int(size) for layer in own for size in words[layer][1:]}
+        self.shares = [layer for layer in own if words[layer][0] not in ("state", "conv")]
+        plain = config.form is None or not any(words[layer][0] == "state" for layer in own)
         if not common.valid(config) or config.batch != 1 or not own or config.layers != len(own) or 0 in sizes:
+            raise refusals_layers.config("LAYER-1", config)
+        if not plain:
             raise refusals_layers.config("LAYER-1", config)
         self.reads = [int(words[layer][1]) if layer not in own else layer for layer in range(len(words))]
         for layer, owner in enumerate(self.reads):
-            if layer not in own and (owner >= layer or owner not in own):
+            if layer not in own and (owner >= layer or owner not in self.shares):
                 raise refusals_layers.share("LAYER-2", layer, owner)
         self.own, self.config, self.claim = own, config, claim
         self.views = [SHOWN[words[layer][0]][0](*map(int, words[layer][1:])) for layer in own]
@@ -112,6 +119,8 @@ class LayersModel:
     def _kept(self, view: View, has: set[int]) -> set[int]:
         """What a layer has after an append: what it needs; and of the rows before these the newest `spare`."""
         spare, edge = self.claim.dialect("spare"), self.offset
+        if isinstance(view, State):
+            return {*view.needs(self.offset)}
         if spare == "all":
             return has
         needs = {*view.needs(self.offset)}
@@ -130,8 +139,13 @@ class LayersModel:
         return [[[self._sees(self.own.index(owner), query) for query in queries]] for owner in self.reads]
 
     def _sees(self, layer: int, query: int) -> dict[int, float]:
-        view = self.views[layer]
-        return {self.tokens[row][layer]: 0.0 for row in view.sees(query, query + 1)}
+        rows = self.views[layer].sees(query, query + 1)
+        return {self.tokens[row][layer] if row >= 0 else BEFORE + 1 + row: 0.0 for row in rows}
+
+    def states(self) -> dict[int, list[int]]:
+        """The tokens that each layer `state` was made of, by the serials of its rows, in their order."""
+        folds = ((i, layer) for i, layer in enumerate(self.own) if isinstance(self.views[i], State))
+        return {layer: [token[i] for token in self.tokens] for i, layer in folds}
 
     def can_rewind(self, to: int) -> bool | None:
         """Whether a rewind would be accepted; None where that is the engine's choice."""
@@ -170,15 +184,19 @@ class LayersModel:
         """Whether every layer of a cache at an offset has what a query at `to` and later sees."""
         if to == offset:
             return True
-        if self.claim.dialect("resumes") == "whole" and any(len(each) < offset for each in has):
+        if self.claim.dialect("resumes") == "whole" and self._dropped(offset, has):
             return False
         return all(each.issuperset(view.needs(to)) for view, each in zip(self.views, has, strict=True))
+
+    def _dropped(self, offset: int, has: Sequence[set[int] | frozenset[int]]) -> bool:
+        """Whether a layer is no longer the whole sequence, as one that folds it never is."""
+        folds = any(isinstance(view, State | Conv) for view in self.views)
+        return (folds and offset > 0) or any(len(each) < offset for each in has)
 
     def either(self, to: int) -> bool:
         """Whether it is right to take and to refuse a rewind: one of no rows, where none to less succeeds."""
         none = clamped(self.claim, to, self.offset) == self.offset
-        dropped = any(len(has) < self.offset for has in self.has)
-        return none and self.claim.dialect("resumes") == "whole" and dropped
+        return none and self.claim.dialect("resumes") == "whole" and self._dropped(self.offset, self.has)
 
     def _follow(self, clause: str, unchanged: str) -> None:
         """Do as the engine did, which may have kept enough to go where no layer needs to have kept it: go on, or
@@ -196,7 +214,7 @@ class LayersModel:
             raise common.rewind_range("CACHE-7", to, self.offset)
         if not self._goes(to, self.offset, self.has):
             self._follow("LAYER-15", "LAYER-16")
-        cite("LAYER-17", *self._reached(to))
+        cite("LAYER-17", *self._reached(to), *self._emptied(to))
         self._cut(to)
 
     def _cut(self, to: int) -> None:
@@ -205,6 +223,10 @@ class LayersModel:
             had = zip(self.views, self.has, strict=True)
             self.has = [{row for row in has if row < to} | {*view.needs(to)} for view, has in had]
         self.tokens, self.queries = self.tokens[:to], 0
+
+    def _emptied(self, to: int) -> list[str]:
+        """The clause on states of no tokens, where there are some."""
+        return ["LAYER-37"] * (to == 0 and bool(self.states()))
 
     def _reached(self, to: int) -> Iterator[str]:
         """The clauses that a rewind to less exercises."""
@@ -239,7 +261,7 @@ class LayersModel:
 
     def free(self) -> None:
         """Forget everything, in all layers."""
-        cite("CACHE-6")
+        cite("CACHE-6", *self._emptied(0))
         self._clear()
         if self.claim.dialect("shape") == "first append":
             self.config, self.shaped = self.opened, False

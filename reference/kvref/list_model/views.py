@@ -75,3 +75,34 @@ class Sinks(View):
     def shows(self, row: int, query: int) -> bool:
         """Whether the row is one of either."""
         return row < self.first or query - row < self.newest
+
+
+@dataclass(frozen=True)
+class Conv(View):
+    """The newest rows, always as many: those at negative positions are zeros, which nobody needs to have kept."""
+
+    size: int
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is among so many."""
+        return query - row < self.size
+
+    def sees(self, query: int, end: int) -> range:
+        """From the first row on, which may stand before position 0."""
+        return range(query - self.size + 1, end)
+
+    def needs(self, n: int) -> range:
+        """The rows among these that were appended."""
+        return range(max(0, n - self.size + 1), n)
+
+
+class State(View):
+    """No rows: all tokens are folded into one sum. What is kept of it is named by how many tokens it is of."""
+
+    def shows(self, row: int, query: int) -> bool:
+        """Never."""
+        return False
+
+    def needs(self, n: int) -> Sequence[int]:
+        """The state after n tokens; that of none is zeros, and is always there."""
+        return [n] if n else []

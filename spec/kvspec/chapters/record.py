@@ -140,6 +140,8 @@ class Tensor(Part, frozen=True):
     """The operations whose answers may hold it."""
     always: bool = False
     """Whether every answer may."""
+    numbered: bool = False
+    """Whether its name says of which layer it is, by number, as that of a pair may."""
 
 
 class Column(Part, frozen=True):

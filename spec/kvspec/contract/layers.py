@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from kvspec.contract.vocabulary import Lengths
@@ -23,7 +23,12 @@ class Layered(Protocol):
 
     def histories(self) -> Sequence[Pair]:
         """Read for each layer, sharing ones too, the rows that the queries of the latest append attend to:
-        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. Asked only right after an append."""
+        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ, and is 0 in a layer `state`. Asked only right after
+        an append."""
+
+    def states(self) -> Mapping[int, Array]:
+        """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every
+        operation of an engine that claims such layers."""
 
     def mask(self) -> Array:
         """Make the masks of those queries: booleans `[layers of the model, 1, n, the greatest K]`, true where a

@@ -88,6 +88,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "text": str,
     "truth": _yes,
     "letters": _letters,
+    "fold": _letters,
     "queries": _queries,
     "mask": _mask,
     "ranges": _ranges,

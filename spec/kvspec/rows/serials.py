@@ -7,6 +7,9 @@ import re
 ILLEGIBLE, POISONED, ZEROED = -1, -2, -3
 """Instead of a serial: a row that has none, a row of NaN only, and a row of zeros."""
 
+BEFORE = -16
+"""The serial of position -1, a row of zeros before all others: position -2 has one less, and so on."""
+
 BASE = 128
 """Values of one element of a legible row."""
 
@@ -21,10 +24,15 @@ def places(dim: int) -> tuple[int, int]:
     return {1: (8, 1), 2: (128, 128), 3: (2048, 128), 4: (2048, 2048)}.get(dim, (1 << 15, 2048))
 
 
+def plain(serial: int) -> int:
+    """Give the name by which a row is read: rows of zeros before position 0 are read as others are."""
+    return ZEROED if serial <= BEFORE else serial
+
+
 def letters(serial: int) -> str:
     """Write serials as letters: a..z, then a1..z1, a2 and so on."""
     if serial < 0:
-        return {ZEROED: ".", POISONED: "~"}.get(serial, "?")
+        return {ZEROED: ".", POISONED: "~"}.get(plain(serial), "?")
     round_, letter = divmod(serial, 26)
     return "abcdefghijklmnopqrstuvwxyz"[letter] + (str(round_) if round_ else "")
 

@@ -59,7 +59,8 @@ class Step(Struct):
     drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
     past, bound, key, extent (bucket); failed (run): the operations before the last that were not done, by number.
     After an operation on a whole round the names of cache X's values end in `.X`. `arrays`:
-    history.k, history.v, mask, view.k, view.v, state.k, state.v; output, rotated; gathered.k, page.k (page); None
+    history.k, history.v, mask, view.k, view.v, state.k, state.v; fold.0 (what a layer 0 folded its tokens into);
+    output, rotated; gathered.k, page.k (page); None
     where there is none. After an operation on a whole round, those of cache X are state.X.k. Those of a store's
     layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch batch.0.1.k; those of a paged
     cache's sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is

@@ -36,9 +36,11 @@ ARRAYS = tuple(name for name, tensor in TENSORS.items() if tensor.pair)
 """What an answer may hold beside its values: results; tensors that stand alone, and such as have keys and values.
 After the name, where it says so in `Step`, a dot and which."""
 
+LAYER = r"\.[0-9]{1,4}"
 WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
-TENSOR = rf"{'|'.join(ALONE)}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
-"""Patterns: which of several is observed; the names that tensors of an answer may have."""
+_ALONE = "|".join(f"{name}{LAYER * tensor.numbered}" for name, tensor in TENSORS.items() if not tensor.pair)
+TENSOR = rf"{_ALONE}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
+"""Patterns: which layer is observed, or which of several; the names that tensors of an answer may have."""
 
 COUNTS = set(METERED)
 

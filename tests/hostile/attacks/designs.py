@@ -593,7 +593,7 @@ CLAIMS: dict[type[Any], dict[str, Any]] = {
     SlotBuffer: {"copy": "visible"},
     TokenList: {"layers": "visible"},
     KeepsAll: {"layers": {"level": "visible", "spare": "all"}},
-    LayerDicts: {"layers": "visible"},
+    LayerDicts: {"layers": {"level": "visible", "without": ["state", "conv"]}},
 }
 """Each design, and what it claims."""
 

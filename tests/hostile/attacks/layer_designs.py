@@ -23,8 +23,8 @@ class KeepsAll(TokenList):
     """No layer drops a row, and masks alone hide them: it goes back anywhere."""
 
     def can_rewind(self, to: int) -> bool:
-        """Any position that was reached."""
-        return 0 <= to <= len(self.tokens)
+        """Any position that was reached, but for states: they go back to 0 alone."""
+        return 0 <= to <= len(self.tokens) and (not self.folds or to in (0, len(self.tokens)))
 
 
 class LayerDicts(TokenList):

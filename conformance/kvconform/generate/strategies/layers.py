@@ -27,6 +27,8 @@ SMALL = (
     ("sinks:2:2,full", 5),
     ("chunk:4,chunk:2", 6),
     ("window:4,share:0,window:2", 5),
+    ("full,state", 4),
+    ("conv:3,state,window:3", 5),
 )
 """Layers, and the offset up to which they are covered."""
 
@@ -39,8 +41,14 @@ LONGEST = 20
 WIDE = ((1, 576, 512), (4, 128, 128), (8, 64, 64), (64, 64, 72), (16, 96, 80))
 """Heads and widths of released models."""
 
-DEEP = ("full,window:4", "window:3,window:3,full", "chunk:8,chunk:8,full", "full,window:5,share:0,share:1")
-"""Layers as released models repeat them: as Gemma, Llama 4, and models that share."""
+DEEP = (
+    "full,window:4",
+    "window:3,window:3,full",
+    "chunk:8,chunk:8,full",
+    "conv:4,state,full",
+    "full,window:5,share:0,share:1",
+)
+"""Layers as released models repeat them: as Gemma, Llama 4, Qwen3-Next, and models that share."""
 
 
 def count(of: str) -> int:
@@ -95,11 +103,13 @@ def configs(draw: st.DrawFn) -> Config:
 
 def _layer(draw: st.DrawFn, before: Sequence[str]) -> str:
     """Draw one layer; it shares only with one that has rows."""
-    owners = [number for number, layer in enumerate(before) if not layer.startswith("share")]
-    kind = draw(st.sampled_from(("full", "window", "chunk", "sinks", "window", "chunk", *["share"] * bool(owners))))
+    rowless = "share", "state", "conv"
+    owners = [number for number, layer in enumerate(before) if not layer.startswith(rowless)]
+    kinds = "full", "window", "chunk", "sinks", "window", "chunk", "state", "conv", *["share"] * bool(owners)
+    kind = draw(st.sampled_from(kinds))
     size = mostly(draw, st.integers(1, 5), st.integers(6, 12))
     match kind:
-        case "full":
+        case "full" | "state":
             return kind
         case "sinks":
             return f"sinks:{draw(st.integers(1, 3))}:{size}"
@@ -115,7 +125,7 @@ def deep(draw: st.DrawFn) -> Config:
         heads, k_dim, v_dim = draw(st.sampled_from(WIDE))
         of = draw(st.sampled_from(DEEP))
         return Config(of=of, layers=count(of), kv_heads=heads, k_dim=k_dim, v_dim=v_dim)
-    few, n = draw(st.sampled_from(DEEP[:3])).split(","), draw(st.sampled_from((17, 33, 61)))
+    few, n = draw(st.sampled_from(DEEP[:4])).split(","), draw(st.sampled_from((17, 33, 61)))
     of = ",".join((few * n)[:n])
     return Config(of=of, layers=n, kv_heads=draw(st.sampled_from((1, 4))), k_dim=24, v_dim=20)
 
@@ -144,8 +154,9 @@ class _Drawing(Drawing):
         return f"append {self.of(1, 1, 2, 3, self.number(0, 6))}"
 
     def _bits(self) -> str:
-        """Append rows of arbitrary bits."""
-        return f"append {self.number(1, 3)} fill=bits"
+        """Append rows of arbitrary bits; where they are folded, legible ones: a NaN hides all that comes after."""
+        fill = "" if self.model.states() else " fill=bits"
+        return f"append {self.number(1, 3)}{fill}"
 
     def _rewind(self) -> str:
         """Rewind by little, or to anywhere."""

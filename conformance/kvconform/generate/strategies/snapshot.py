@@ -102,7 +102,7 @@ def _named(start: Trace) -> str:
     return name(start, BOUND) + (" shifted" if start.config.shifted else "")
 
 
-LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3))
+LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3), ("state,conv:2", 3))
 """Layers, and the offset up to which they are saved and put back."""
 
 

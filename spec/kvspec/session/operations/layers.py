@@ -1,4 +1,4 @@
-"""A cache of several layers: observe the offset, and after an append what the queries of each layer see."""
+"""A cache of several layers: observe offset and states, and after an append what the queries of each layer see."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from kvspec.session.step import Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Observe the offset; and right after an append the history of each layer, and the masks of all of them."""
+    """Observe the offset, and the state of layers that have one; and right after an append the history of each
+    layer, and the masks of all of them."""
     if "offset" in session.observe:
         step.values[f"offset{which}"] = int(cache.lengths().offset)
     session.held(cache, step, which)
+    if "fold" in session.observe:
+        for layer, state in cache.states().items():
+            session.note(step, f"fold.{layer}{which}", state)
     if not cache.queries:
         return
     if "history" in session.observe:

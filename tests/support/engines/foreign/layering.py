@@ -35,11 +35,22 @@ class View:
                 return set(range(p // size * size, p + 1))
             case "sinks", [first, newest]:
                 return {i for i in range(p + 1) if i < first or i > p - newest}
+            case "conv", [size]:
+                return {p - i for i in range(size)}
+            case "state", []:
+                return set()
         return set(range(p + 1))
 
     def needed(self, n: int) -> set[int]:
-        """What a layer needs at n."""
-        return self.seen(n) - {n}
+        """What a layer needs at n: rows by position; the state of n tokens is -n."""
+        if self.name == "state":
+            return {-n} - {0}
+        return {i for i in self.seen(n) if 0 <= i < n}
+
+    @property
+    def before(self) -> int:
+        """How many rows of zeros stand before position 0."""
+        return self.numbers[0] - 1 if self.name == "conv" else 0
 
 
 class Saved:
@@ -55,7 +66,9 @@ class Saved:
     def nbytes(self) -> int:
         """Bytes of the rows that layers have, of whichever token."""
         each = ((i, block) for block, i in enumerate(self.has)) if self.tokens else ()
-        return sum(a.nbytes for i, block in each for p in self.has[i] for a in self.tokens[p][block])
+        rows = sum(a.nbytes for i, block in each for p in self.has[i] if p >= 0 for a in self.tokens[p][block])
+        c, states = self.config, sum(p < 0 for has in self.has.values() for p in has)
+        return rows + states * 4 * c.kv_heads * c.k_dim * c.v_dim
 
     def close(self) -> None:
         """End it."""
@@ -75,7 +88,11 @@ class Tokens:
         want(len(self.own) == config.layers, f"layers {config.layers}")
         want(all(number > 0 for i in self.own for number in self.views[i].numbers), "a size in of")
         self.reads = [i if i in self.own else view.numbers[0] for i, view in enumerate(self.views)]
-        want(all(owner <= i and owner in self.own for i, owner in enumerate(self.reads)), "shared layers")
+        shown = [i for i in self.own if self.views[i].name not in ("state", "conv")]
+        shares = [i for i, view in enumerate(self.views) if view.name == "share"]
+        want(all(self.reads[i] < i and self.reads[i] in shown for i in shares), "shared layers")
+        self.folds = [i for i in self.own if self.views[i].name == "state"]
+        want(config.form is None or not self.folds, "states of rows in a form")
         self.config = config
         self.free()
 
@@ -97,12 +114,24 @@ class Tokens:
         end = len(self.tokens) + n
         for t in range(n):
             self.tokens.append([(keys[i, :, t].copy(), values[i, :, t].copy()) for i in range(c.layers)])
-        self.has = {i: (has | set(range(end - n, end))) & self.views[i].needed(end) for i, has in self.has.items()}
+        new = {*range(end - n, end), -end}
+        self.has = {i: (has | new) & self.views[i].needed(end) for i, has in self.has.items()}
         self.queries = n
 
     def histories(self) -> list[Pair]:
-        """All rows of each layer, of the newest token first."""
-        return [self.stacked(self.own.index(owner)) for owner in self.reads]
+        """All rows of each layer, of the newest token first, and zeros behind them."""
+        each = ((self.stacked(self.own.index(owner)), self.views[owner].before) for owner in self.reads)
+        return [Pair(*(np.pad(a, [(0, 0), (0, 0), (0, n), (0, 0)]) for a in rows)) for rows, n in each]
+
+    def states(self) -> dict[int, Any]:
+        """Each token on top of half of those before it."""
+        c = self.config
+        found = {i: np.zeros((c.kv_heads, c.k_dim, c.v_dim), np.float32) for i in self.folds}
+        with np.errstate(all="ignore"):
+            for i, token in ((i, token) for i in found for token in self.tokens):
+                key, value = (row.astype(np.float32) for row in token[self.own.index(i)])
+                found[i] = found[i] / 2 + np.einsum("hi,hj->hij", key, value)
+        return found
 
     def stacked(self, block: int) -> Pair:
         """Rows of a layer as arrays `[1, heads, n, dim]`."""
@@ -112,7 +141,8 @@ class Tokens:
     def mask(self) -> Any:
         """What each query sees of these."""
         end = len(self.tokens)
-        found = np.zeros((len(self.views), 1, self.queries, end), bool)
+        widest = end + max(view.before for view in self.views)
+        found = np.zeros((len(self.views), 1, self.queries, widest), bool)
         for i, owner in enumerate(self.reads):
             for q, p in enumerate(range(end - self.queries, end)):
                 found[i, 0, q, [end - 1 - seen for seen in self.views[owner].seen(p)]] = True
@@ -131,7 +161,7 @@ class Tokens:
         """Fewer tokens."""
         want(self.can_rewind(to), f"rewind to {to}")
         del self.tokens[to:]
-        self.has = {i: {p for p in has if p < to} for i, has in self.has.items()}
+        self.has = {i: {p for p in has if -to <= p < to} for i, has in self.has.items()}
         self.queries = 0
 
     def snapshot(self, start: int) -> Saved | None:

@@ -305,6 +305,21 @@ class FirstAsked(layering.Remembered):
     CACHE = AsksTheFirst
 
 
+class FoldsSeveralAnew(layering.Tokens):
+    """An append of several tokens folds them, and nothing that was there before."""
+
+    def states(self) -> dict[int, Any]:
+        tokens = self.tokens
+        self.tokens = tokens[-self.queries :] if self.queries > 1 else tokens
+        found = super().states()
+        self.tokens = tokens
+        return found
+
+
+class FoldedAnew(layering.Remembered):
+    CACHE = FoldsSeveralAnew
+
+
 WRONG = {
     "wrong:Float64TopLeft": ["ATTN-4"],
     "wrong:Float64WiderWindow": ["ATTN-5"],
@@ -326,6 +341,7 @@ WRONG = {
     "wrong:Writing": ["PAGE-18"],
     "wrong:Left": ["RAGGED-3"],
     "wrong:FirstAsked": ["LAYER-15"],
+    "wrong:FoldedAnew": ["LAYER-36"],
     "wrong:Stale": ["BUCKET-2"],
     "wrong:FromSlotOne": ["ROPE-3"],
     "wrong:Forgetful": ["MEM-7"],
