@@ -83,3 +83,34 @@ def test_what_is_wrong_is_found(
 def test_a_player_that_keys_do_not_step_is_found(browser: Any, tmp_path: Path) -> None:
     script = source("player.js").replace("ArrowRight: now + 1", "ArrowRight: now")
     assert "keys step to" in look(browser, tmp_path, trace(), source("player.css"), script)["player"]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "leads"),
+    [
+        ("https://h.example/player/#trace={carried}&step=2", "#trace={carried}&step=2"),
+        ("{carried}", "#trace={carried}"),
+        ("ring-3", "RING-3/index.html"),
+        ("CACHE-8.4", "CACHE-8/index.html"),
+        ("ring window=3: append 1", ""),
+    ],
+)
+def test_the_box_of_the_player_takes_a_link_and_a_clause_and_says_what_else_to_do(
+    browser: Any, tmp_path: Path, pasted: str, leads: str
+) -> None:
+    form = '<form id="pasted" data-clause="RING-19/index.html" hidden><input name="trace"><button>Open</button>'
+    body = form + '<span id="pasted-told" role="status"></span></form><div id="player-here"></div>'
+    carried = trace().partition('data-trace="')[2].partition('"')[0]
+    page = tmp_path / "page.html"
+    page.write_text(SOUND.format(style="", body=body, script=source("player.js")), encoding="utf-8")
+    for clause in ("RING-3", "CACHE-8"):
+        (tmp_path / clause).mkdir()
+        (tmp_path / clause / "index.html").write_text("<p>a clause", encoding="utf-8")
+    tab = browser.new_context().new_page()
+    tab.goto(page.as_uri())
+    tab.fill("#pasted input", pasted.format(carried=carried))
+    tab.click("#pasted button")
+    tab.wait_for_timeout(300)
+    assert tab.url.endswith(leads.format(carried=carried) or "page.html")
+    assert leads or "kvconform replay" in tab.inner_text("#pasted-told")
+    assert (tab.locator("#carried .player").count() == 1) == ("#trace" in leads)

@@ -175,14 +175,16 @@
       section.append(make("p", { "class": "warn", role: "alert" }, ["The address carries no trace that can be read. Was it cut off?"]));
     });
   }
-  /* A link that is pasted is opened, or the part of it behind #trace=. */
+  /* A link that is pasted is opened, or the part of it behind #trace=; a clause leads to its examples. */
   var pasted = document.getElementById("pasted");
   if (pasted) {
     pasted.hidden = false;
     pasted.addEventListener("submit", function (event) {
       event.preventDefault();
       var text = pasted.elements.trace.value.trim(), found = /trace=([\w-]+)(?:&step=(\d+))?/.exec(text) || /^([\w-]{20,})$/.exec(text);
-      document.getElementById("pasted-told").textContent = found ? "" : "No trace is in this text: paste a link that has #trace= in it.";
+      var clause = /^([a-z]+-\d+)(?:\.\d+)?$/i.exec(text);
+      if (clause) { location.href = pasted.dataset.clause.replace("RING-19", clause[1].toUpperCase()); return; }
+      document.getElementById("pasted-told").textContent = found ? "" : "No trace is in this text: paste a link that has #trace= in it, or name a clause. A trace in words is drawn by kvconform replay TRACE --draw.";
       if (found) { location.hash = "trace=" + found[1] + (found[2] ? "&step=" + found[2] : ""); }
     });
   }

@@ -87,7 +87,7 @@ def test_a_link_carries_the_trace(files: dict[str, str]) -> None:
 def test_the_player_begins_with_an_example(files: dict[str, str]) -> None:
     _, _, rest = files["player/index.html"].partition('id="player-here" data-trace="')
     assert unpacked(rest.partition('"')[0])["title"].startswith("Example RING-19.1: ring ")
-    assert '<form id="pasted" hidden>' in files["player/index.html"]
+    assert '<form id="pasted" data-clause="../RING-19/index.html" hidden>' in files["player/index.html"]
 
 
 def test_the_page_of_differences_names_who_declares_what(files: dict[str, str]) -> None:
