@@ -28,13 +28,19 @@ def after_run(record: Record, options: Namespace) -> str:
     if record.exit_status:
         return f"kvconform smoke {named}"
     if "left out" in record.selection or options.chapter or options.clause or not options.report:
-        return f"kvconform run --report report {named}"
+        return f"kvconform run {_judged_by(options)}--report report {named}"
     return f"kvconform {'prove' if options.process else 'profile'} {named}"
 
 
 def after_smoke(fine: bool, options: Namespace) -> str:
     """If the adapter starts and answers: judge it. If not: fix it and try again."""
     return f"kvconform run --quick {_named(options)}" if fine else f"fix it, then kvconform smoke {_named(options)}"
+
+
+def _judged_by(options: Namespace) -> str:
+    """The level and the file of known deviations that were asked for: another run is judged by the same."""
+    known = f"--known {shlex.quote(str(options.known))} " if options.known else ""
+    return ("--visible " if options.level == "visible" else "") + known
 
 
 def _named(options: Namespace) -> str:

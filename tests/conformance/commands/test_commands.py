@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ import jsonschema
 import pytest
 
 from kvconform import cli
-from kvconform.commands import run
+from kvconform.commands import next_command, run
 from kvconform.runner import journal
 from kvspec import notation, trace
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
 from support.running import command_line, judging
 from support.running.command_line import kvconform
+from support.samples.record_samples import passing
 from support.slow import one_in
 
 SHORT = ("--chapter", "growing", "--clause", "GROW-1", "--quick")
@@ -298,6 +300,12 @@ def test_smoke_proposes_the_dialect_by_which_an_engine_goes_right_and_none_for_a
     assert "    dialect={'ring.rewind': 'below'},\n" in done.stdout and '"rewind": "below"' in done.stdout
     done = kvconform("smoke", "support.engines.undeclared:stale_rows")
     assert done.returncode == 1 and "Dialects by which" not in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asked", ["", "--visible ", "--known a.toml ", "--visible --known a.toml "])
+def test_the_next_run_is_judged_by_what_was_asked_for(asked: str) -> None:
+    options = cli.parser().parse_args(["run", "reference", *asked.split()], Namespace(process=()))
+    assert next_command.after_run(passing(), options) == f"kvconform run {asked}--report report reference"
 
 
 def test_what_smoke_proposes_to_from_update_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
