@@ -1,8 +1,12 @@
-"""The ragged cache: sequences of unequal lengths in one block, padded on one side to the longest of them."""
+"""The ragged cache: sequences of unequal lengths in one block, padded on one side to the longest of them.
+
+Over a window of W rows a sequence is longer than the rows that are kept of it: a feed lets go of all but the newest
+W-1 before the rows that it appends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ import numpy as np
 from kvref import forms
 from kvref.cite import cite, uncited
 from kvref.memory import meter
+from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, fits
 from kvspec.refusals import common as refusals
@@ -30,13 +35,14 @@ class Ragged:
             raise refusals.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
         self.config, self.kept = config, forms.Kept(config)
-        self._lay([[]] * config.batch)
+        self._lay([[]] * config.batch, [0] * config.batch)
 
-    def _lay(self, sequences: Sequence[Pieces]) -> None:
-        """Replace the sequences by these, in a new block as wide as the longest."""
+    def _lay(self, sequences: Sequence[Pieces], lengths: Sequence[int]) -> None:
+        """Replace the sequences by these rows of each and these lengths, in a new block."""
         cite("RAGGED-6", "RAGGED-7", "RAGGED-24")
-        self.lengths = [sum(piece.keys.shape[1] for piece in pieces) for pieces in sequences]
-        self.width = max(self.lengths)
+        self.lengths = list(lengths)
+        self.held = [sum(piece.keys.shape[1] for piece in pieces) for pieces in sequences]
+        self.width = max(self.held)
         self.block = Pair(*(self._laid(kind, sequences) for kind in "kv"))
         self.fed: Array | None = None
 
@@ -58,13 +64,17 @@ class Ragged:
 
     def _start(self, sequence: int) -> int:
         """The column of a sequence's first row."""
-        return self._before(self.width, self.lengths[sequence])
+        return self._before(self.width, self.held[sequence])
 
-    def _rows(self, sequence: int, n: int | None = None) -> Pair:
-        """The first n rows of a sequence without a copy; all if n is None."""
-        start = self._start(sequence)
-        stop = start + (self.lengths[sequence] if n is None else n)
-        return Pair(*(meter.resident(a[sequence, :, start:stop]) for a in self.block))
+    def _rows(self, sequence: int, older: int = 0, newer: int = 0) -> Pair:
+        """The rows that are kept of a sequence without a copy, but for so many of the oldest and of the newest."""
+        start, held = self._start(sequence), self.held[sequence]
+        return Pair(*(meter.resident(a[sequence, :, start + older : start + held - newer]) for a in self.block))
+
+    def _passed(self, sequence: int) -> int:
+        """How many of the rows that are kept of a sequence its next query will not see."""
+        window = self.config.window
+        return 0 if window is None else max(0, self.held[sequence] - (window - 1))
 
     def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
         """Append a padded block `[sequences, kv_heads, n, dim]`; a sequence owns as many columns as it has rows."""
@@ -78,7 +88,9 @@ class Ragged:
         owned = [self._before(columns, n) for n in lengths]
         parts = [_part(new, s, at, lengths[s]) for s, at in enumerate(owned)]
         kept = [self.kept.encoded(part, quiet=not part.keys.size) for part in parts]
-        self._lay([(self._rows(s), part) for s, part in enumerate(kept)])
+        before = [(self._rows(s, self._passed(s)) if n else self._rows(s)) for s, n in enumerate(lengths)]
+        grown = [old + n for old, n in zip(self.lengths, lengths, strict=True)]
+        self._lay(list(zip(before, kept, strict=True)), grown)
         self.fed = self._positions(lengths, columns)
 
     def _positions(self, lengths: Sequence[int], columns: int) -> Array:
@@ -94,15 +106,31 @@ class Ragged:
         right = len(counts) == len(self.lengths)
         if not right or not all(0 <= count <= self.lengths[s] for s, count in enumerate(counts)):
             raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)
+        self._demand_kept(counts)
         cite("RAGGED-14")
-        self._lay([[self._rows(s, self.lengths[s] - count)] for s, count in enumerate(counts)])
+        cut = [n - count for n, count in zip(self.lengths, counts, strict=True)]
+        self._lay([[self._rows(s, newer=count)] for s, count in enumerate(counts)], cut)
+
+    def _demand_kept(self, counts: Sequence[int]) -> None:
+        """Refuse to drop a row of a sequence that has outgrown its window."""
+        window = self.config.window
+        if window is None:
+            return
+        if any(count and n > window for count, n in zip(counts, self.lengths, strict=True)):
+            raise refusals_ragged.behind("RAGGED-34", list(counts), self.lengths, window)
+        cite("RAGGED-34")
+
+    def _copied(self, sources: Iterable[tuple[Ragged, int]]) -> None:
+        """Replace the sequences by copies of these, each a cache and the number of a sequence of it."""
+        found = list(sources)
+        self._lay([[cache._rows(s)] for cache, s in found], [cache.lengths[s] for cache, s in found])
 
     def filter(self, order: Sequence[int]) -> None:
         """Keep these sequences, in this order."""
         if not order or not all(0 <= s < len(self.lengths) for s in order):
             raise refusals_ragged.order("RAGGED-19", list(order), len(self.lengths))
         cite("RAGGED-16")
-        self._lay([[self._rows(s)] for s in order])
+        self._copied((self, s) for s in order)
 
     def reorder(self, order: Sequence[int]) -> None:
         """Put a sequence in each sequence's place."""
@@ -116,40 +144,47 @@ class Ragged:
         if times < 1:
             raise refusals_ragged.times("RAGGED-19", times)
         cite("RAGGED-18")
-        self._lay([[self._rows(s)] for s in range(len(self.lengths)) for _ in range(times)])
+        self._copied((self, s) for s in range(len(self.lengths)) for _ in range(times))
 
     def extend(self, other: Any) -> None:
         """Add copies of another cache's sequences."""
         self._demand("extend", "a ragged cache", other, other.kind == self.kind)
         cite("RAGGED-20")
         both = (self, other)
-        self._lay([[cache._rows(s)] for cache in both for s in range(len(cache.lengths))])
+        self._copied((cache, s) for cache in both for s in range(len(cache.lengths)))
 
     def join(self, others: Sequence[Any]) -> None:
         """Make copies of the rows of growing caches the sequences."""
         for other in others:
-            self._demand("join", "growing caches", other, self._alone(other))
+            self._demand("join", f"{self._single} caches", other, self._alone(other))
         cite("RAGGED-21")
-        self._lay([[Pair(*(a[0] for a in other.rows.part(0, other.offset)))] for other in others])
+        self._lay([_in_order(other) for other in others], [other.offset for other in others])
 
     def extract(self, sequence: int, into: Any) -> None:
         """Copy a sequence's rows to a growing cache."""
         if not 0 <= sequence < len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
-        self._demand("extract", "a growing cache", into, self._alone(into))
+        self._demand("extract", f"a {self._single} cache", into, self._alone(into))
         cite("RAGGED-22", "RAGGED-24")
+        rows = Pair(*(a[None] for a in self._rows(sequence)))
+        length, held = self.lengths[sequence], self.held[sequence]
         with uncited():
             into.free()
-            into.append(*(a[None] for a in self._rows(sequence)))
-            into.rewind(into.offset)
+            if held:
+                into.restore(Snapshot(into.kind, into.config, rows, length - held, length, held), length)
+
+    @property
+    def _single(self) -> str:
+        """The kind of the caches of one sequence that it exchanges rows with."""
+        return "growing" if self.config.window is None else "ring"
 
     def _alone(self, other: Any) -> bool:
-        """Whether it is a growing cache of one sequence, in no round of speculation."""
-        return other.kind == "growing" and other.config.batch == 1 and not other.in_round
+        """Whether it is such a cache of one sequence, in no round of speculation."""
+        return other.kind == self._single and other.config.batch == 1 and not other.in_round
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
-        """Refuse a cache of the wrong kind, or of other heads, widths, dtype or form."""
-        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form")
+        """Refuse a cache of the wrong kind, or of other heads, widths, dtype, form or window."""
+        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form", "window")
         if not right or any(getattr(other.config, name) != getattr(self.config, name) for name in names):
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
 
@@ -158,8 +193,10 @@ class Ragged:
         return list(self.lengths)
 
     def read_sequence(self, sequence: int) -> Pair:
-        """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
-        return self.kept.decoded(Pair(*(meter.fetched(a) for a in self._rows(sequence))))
+        """Copies of the rows of a sequence that its next query will see, `[kv_heads, n, dim]`."""
+        cite(*([] if self.config.window is None else ["RAGGED-32"]))
+        rows = self._rows(sequence, self._passed(sequence))
+        return self.kept.decoded(Pair(*(meter.fetched(a) for a in rows)))
 
     def positions(self) -> Array | None:
         """The position of each row of the last block; None where no block was fed since."""
@@ -173,11 +210,32 @@ class Ragged:
         """The column of each sequence's first row."""
         return [self._start(s) for s in range(len(self.lengths))]
 
+    def holds(self) -> list[int]:
+        """How many rows are kept of each sequence."""
+        cite("RAGGED-33")
+        return self.held.copy()
+
     def mask(self) -> Array:
-        """Each query's own sequence, up to itself: `[sequences, 1, n, width]`."""
+        """Each query's own sequence, up to itself and as far back as its window: `[sequences, 1, n, width]`."""
         assert self.fed is not None
-        place = np.arange(self.width) - np.array(self.starts())[:, None, None]
-        return np.asarray((place >= 0) & (place <= self.fed[:, :, None]))[:, None]
+        gone = np.array(self.lengths) - np.array(self.held)
+        starts = np.array([self._start(s) for s in range(len(self.held))])
+        place = np.arange(self.width) - starts[:, None, None]
+        position, queries = place + gone[:, None, None], self.fed[:, :, None]
+        seen = (place >= 0) & (position <= queries)
+        if self.config.window is not None:
+            cite("RAGGED-31")
+            seen &= position > queries - self.config.window
+        return np.asarray(seen)[:, None]
+
+
+def _in_order(cache: Any) -> Pieces:
+    """The rows of a cache of one sequence, the oldest first: those of a ring lie in two pieces once it wrapped."""
+    if cache.kind == "growing":
+        ends = [(0, cache.offset)]
+    else:
+        ends = [(cache.index % max(1, cache.buffered), cache.buffered), (0, cache.index % max(1, cache.buffered))]
+    return [Pair(*(a[0] for a in cache.rows.part(*each))) for each in ends]
 
 
 def _part(block: Pair, sequence: int, first: int, n: int) -> Pair:

@@ -73,6 +73,7 @@ append 9 sequence=1; scribble"""
 
 RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0; trim 9,9; filter 1,0; reorder 0,0
 open B kind=ragged batch=1 padding=right; B: feed 2; repeat 2; extend B; extend A; filter empty
+open C kind=ragged batch=1 padding=left window=2; C: feed 3
 open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; feed 1,1 kv_heads=1; scribble"""
 
 SINK = "append 3; positions; mask causal & window=2; append 2; positions; rewind 5; positions; open B window=1"

@@ -144,7 +144,7 @@ class BatchAdapter:
     def describe(self) -> dict[str, Any]:
         """What mlx-lm has of both."""
         said = alone.describe()
-        without = ["scribble", "right", "reorder", "repeat", "each"]
+        without = ["scribble", "windowed", "right", "reorder", "repeat", "each"]
         chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
         return {**said, "name": "mlx-ragged", "chapters": chapters}
 

@@ -27,8 +27,9 @@ class Run(NamedTuple):
 
 
 class Ragged:
-    """Sequence s has its rows in group s of the block, `lengths[s]` of them, in the slots from `starts_[s]` on. A
-    block has as many slots as the steps that hold the longest sequence; there is none before the first feed."""
+    """Sequence s has its rows in group s, the newest `held[s]` of `lengths[s]`, in the columns from `starts_[s]` on
+    of a block whose first column is slot `at`. There are as many slots as the steps that hold the most rows, and
+    over a window a step more, in which the block moves on; there are none before the first feed."""
 
     kind = "ragged"
 
@@ -39,17 +40,22 @@ class Ragged:
         self.config, self.space = config, space
         self.one = Geometry.of(config.changed(batch=1))
         self.rows: Rows | None = None
-        self._now([0] * config.batch)
+        self._now([0] * config.batch, [0] * config.batch, 0)
 
-    def _now(self, lengths: Sequence[int]) -> None:
-        """Set the lengths; the block that was fed last no longer counts as the newest."""
-        self.lengths = list(lengths)
-        self.starts_ = self._starts(self.lengths)
+    def _now(self, lengths: Sequence[int], held: Sequence[int], at: int) -> None:
+        """Set the lengths, and where rows are; the block that was fed last no longer counts as the newest."""
+        self.lengths, self.held, self.at = list(lengths), list(held), at
+        self.starts_ = self._starts(held)
         self.fed: tuple[list[range], int] | None = None
 
-    def _starts(self, lengths: Sequence[int]) -> list[int]:
-        longest = max(lengths)
-        return [longest - n if self.config.padding == "left" else 0 for n in lengths]
+    def _starts(self, held: Sequence[int]) -> list[int]:
+        width = max(held)
+        return [width - n if self.config.padding == "left" else 0 for n in held]
+
+    def _seen(self, sequence: int) -> int:
+        """How many of its rows the next query of a sequence sees."""
+        held, window = self.held[sequence], self.config.window
+        return held if window is None else min(held, window - 1)
 
     def _group(self, place: Place, group: int) -> Place:
         """The slots of one sequence, in a place that holds several."""
@@ -57,17 +63,21 @@ class Ragged:
         keys_at = place.keys_at + before * self.one.k_bytes
         return replace(place, keys_at=keys_at, values_at=place.values_at + before * self.one.v_bytes)
 
-    def _runs(self, sequence: int, drop: int = 0) -> list[Run]:
-        """The rows of a sequence, without the newest `drop`."""
+    def _first(self, sequence: int) -> int:
+        """The slot of a sequence's first row."""
+        return self.at + self.starts_[sequence]
+
+    def _runs(self, sequence: int, older: int = 0, newer: int = 0) -> list[Run]:
+        """The rows of a sequence, without so many of the oldest and of the newest."""
         if self.rows is None:
             return []
-        rows = self.lengths[sequence] - drop
-        return [Run(self._group(self.rows.place, sequence), self.starts_[sequence], rows)]
+        rows = self.held[sequence] - older - newer
+        return [Run(self._group(self.rows.place, sequence), self._first(sequence) + older, rows)]
 
-    def _rebuild(self, sequences: Sequence[Sequence[Run]]) -> None:
-        """A new block of these sequences; one launch for each run."""
-        lengths = [sum(run.rows for run in runs) for runs in sequences]
-        made, starts = self._allocated(len(lengths), max(lengths)), self._starts(lengths)
+    def _rebuild(self, sequences: Sequence[Sequence[Run]], lengths: Sequence[int]) -> None:
+        """A new block of these rows of sequences that are so long; one launch for each run."""
+        held = [sum(run.rows for run in runs) for runs in sequences]
+        made, starts = self._allocated(len(held), max(held)), self._starts(held)
         for group, runs in enumerate(sequences):
             at = starts[group]
             for run in runs:
@@ -76,10 +86,11 @@ class Ragged:
         if self.rows is not None:
             self.rows.release()
         self.rows = made
-        self._now(lengths)
+        self._now(lengths, held, 0)
 
     def _allocated(self, groups: int, width: int) -> Rows:
-        slots = -(-width // self.config.step) * self.config.step
+        steps = -(-width // self.config.step) + (self.config.window is not None)
+        slots = steps * self.config.step
         return Rows(self.space.runtime, Geometry.of(self.config.changed(batch=groups)), slots)
 
     def _move(self, run: Run, to: Place, at: int) -> None:
@@ -93,7 +104,7 @@ class Ragged:
         if any(lengths):
             block = Codec(self.space, self._batch()).staged(keys, values)
             new = [[Run(self._group(block, s), each.start, len(each))] for s, each in enumerate(owned)]
-            self._append(new, [n + len(each) for n, each in zip(self.lengths, owned, strict=True)])
+            self._append(new, list(lengths))
         self.fed = owned, columns
 
     def _batch(self) -> Config:
@@ -114,33 +125,46 @@ class Ragged:
         left = self.config.padding == "left"
         return [range(columns - n, columns) if left else range(n) for n in lengths]
 
-    def _append(self, new: Sequence[Sequence[Run]], lengths: list[int]) -> None:
-        fits = self.rows is not None and max(lengths) <= self.rows.slots
-        if not fits or self._starts(lengths) != self.starts_:
-            self._rebuild([[*self._runs(s), *runs] for s, runs in enumerate(new)])
+    def _append(self, new: Sequence[Sequence[Run]], more: Sequence[int]) -> None:
+        """Put new rows behind those that the first of them sees; sequences without new ones keep all they have."""
+        lengths = [n + m for n, m in zip(self.lengths, more, strict=True)]
+        older = [self.held[s] - self._seen(s) if m else 0 for s, m in enumerate(more)]
+        held = [n - o + m for n, o, m in zip(self.held, older, more, strict=True)]
+        at, ends = self._begin(older, held), [self._first(s) + n for s, n in enumerate(self.held)]
+        if self.rows is None or at is None or max(map(sum, zip(ends, more, strict=True))) > self.rows.slots:
+            self._rebuild([[*self._runs(s, older[s]), *runs] for s, runs in enumerate(new)], lengths)
             return
-        assert self.rows is not None
         for s, runs in enumerate(new):
             for run in runs:
-                self._move(run, self._group(self.rows.place, s), self.starts_[s] + self.lengths[s])
-        self._now(lengths)
+                self._move(run, self._group(self.rows.place, s), ends[s])
+        self._now(lengths, held, at)
+
+    def _begin(self, older: Sequence[int], held: Sequence[int]) -> int | None:
+        """The slot of the first column of a block in which sequences hold so many rows, where they stay in their
+        slots without so many of the oldest; None if there is no such block."""
+        found = {self._first(s) + older[s] - start for s, start in enumerate(self._starts(held))}
+        return found.pop() if len(found) == 1 else None
 
     def trim(self, counts: Sequence[int]) -> None:
         """Drop the newest rows of each sequence; rows move only where their padding changes."""
         right = len(counts) == len(self.lengths)
         if not right or any(c < 0 or c > n for c, n in zip(counts, self.lengths, strict=True)):
             raise refusals_ragged.trim("RAGGED-15", list(counts), self.lengths)
-        lengths = [n - count for n, count in zip(self.lengths, counts, strict=True)]
-        if self._starts(lengths) == self.starts_:
-            self._now(lengths)
+        window = self.config.window
+        if window is not None and any(c and n > window for c, n in zip(counts, self.lengths, strict=True)):
+            raise refusals_ragged.behind("RAGGED-34", list(counts), self.lengths, window)
+        lengths, held = ([n - c for n, c in zip(each, counts, strict=True)] for each in (self.lengths, self.held))
+        at = self._begin([0] * len(held), held)
+        if at is not None:
+            self._now(lengths, held, at)
         else:
-            self._rebuild([self._runs(s, drop=count) for s, count in enumerate(counts)])
+            self._rebuild([self._runs(s, newer=count) for s, count in enumerate(counts)], lengths)
 
     def filter(self, order: Sequence[int]) -> None:
         """Keep these sequences, in this order."""
         if not order or min(order) < 0 or max(order) >= len(self.lengths):
             raise refusals_ragged.order("RAGGED-19", list(order), len(self.lengths))
-        self._rebuild([self._runs(s) for s in order])
+        self._rebuild([self._runs(s) for s in order], [self.lengths[s] for s in order])
 
     def reorder(self, order: Sequence[int]) -> None:
         """Make a new block whose sequences come from these places."""
@@ -152,31 +176,33 @@ class Ragged:
         """Repeat each sequence this many times."""
         if times < 1:
             raise refusals_ragged.times("RAGGED-19", times)
-        self._rebuild([self._runs(s) for s in range(len(self.lengths)) for _ in range(times)])
+        self.filter([s for s in range(len(self.lengths)) for _ in range(times)])
 
     def extend(self, other: Any) -> None:
         """Copy another cache's sequences behind the present ones."""
         if other.kind != self.kind or not self._alike(other):
             raise refusals_ragged.other("RAGGED-23", "extend", "a ragged cache", other.config)
-        mine = [self._runs(s) for s in range(len(self.lengths))]
-        self._rebuild([*mine, *(other._runs(s) for s in range(len(other.lengths)))])
+        runs = [cache._runs(s) for cache in (self, other) for s in range(len(cache.lengths))]
+        self._rebuild(runs, self.lengths + other.lengths)
 
     def join(self, others: Sequence[Any]) -> None:
-        """Become the rows of growing caches, each a sequence."""
+        """Become the rows of growing caches, or rings, each a sequence."""
         for other in others:
-            self._demand_alone("join", "growing caches", other)
-        self._rebuild([self._of(other) for other in others])
-
-    def _of(self, cache: Any) -> list[Run]:
-        """The rows of a growing cache."""
-        rows = cache.store.rows
-        return [] if rows is None else [Run(rows.place, 0, cache.offset)]
+            self._demand_alone("join", f"{self._single} caches", other)
+        self._rebuild([_in_order(other) for other in others], [other.offset for other in others])
 
     def extract(self, sequence: int, into: Any) -> None:
-        """Put the rows of a sequence into a growing cache, by way of scratch space where they lie side by side."""
+        """Put the rows of a sequence into a growing cache, by way of scratch space where they lie side by side; or
+        into a ring, by a buffer that is its own then."""
         if sequence < 0 or sequence >= len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
-        self._demand_alone("extract", "a growing cache", into)
+        self._demand_alone("extract", f"a {self._single} cache", into)
+        if self.config.window is None:
+            self._to_growing(sequence, into)
+        else:
+            self._to_ring(sequence, into)
+
+    def _to_growing(self, sequence: int, into: Any) -> None:
         made = type(into)(into.config, into.space)
         for run in self._runs(sequence):
             there = self.space.other(self.one, run.rows)
@@ -186,16 +212,32 @@ class Ragged:
         into.free()
         into.store, into.offset, into.written = made.store, made.offset, made.written
 
+    def _to_ring(self, sequence: int, into: Any) -> None:
+        held = self.held[sequence]
+        if held == 0:
+            into.free()
+            return
+        rows = into.store.allocated(max(into.window, held))
+        for run in self._runs(sequence):
+            self._move(run, rows.place, 0)
+        into.free()
+        into.become(rows, self.lengths[sequence], held, held)
+
+    @property
+    def _single(self) -> str:
+        """The kind of the caches of one sequence that rows come from and go to."""
+        return "growing" if self.config.window is None else "ring"
+
     def _demand_alone(self, what: str, wanted: str, other: Any) -> None:
-        """Refuse all but growing caches of one sequence that have this geometry and are in no round."""
-        fits = other.kind == "growing" and other.config.batch == 1 and self._alike(other)
+        """Refuse all but such caches of one sequence that have this geometry and are in no round."""
+        fits = other.kind == self._single and other.config.batch == 1 and self._alike(other)
         if not fits or other.in_round:
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
 
     def _alike(self, other: Any) -> bool:
         """Tell whether rows of the other cache are like those of this one."""
         a, b = self.config, other.config
-        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form")
+        names = ("kv_heads", "k_dim", "v_dim", "dtype", "form", "window")
         return all(getattr(a, name) == getattr(b, name) for name in names)
 
     def sequences(self) -> list[int]:
@@ -203,13 +245,14 @@ class Ragged:
         return self.lengths.copy()
 
     def read_sequence(self, sequence: int) -> Pair:
-        """Download the rows of a sequence, `[kv_heads, n, dim]`."""
-        found = self._read(sequence, 1, self.starts_[sequence], self.lengths[sequence])
+        """Download the rows of a sequence that its next query sees, `[kv_heads, n, dim]`."""
+        n = self._seen(sequence)
+        found = self._read(sequence, 1, self._first(sequence) + self.held[sequence] - n, n)
         return Pair(found.keys[0], found.values[0])
 
     def history(self) -> Pair:
         """Download the block, `[sequences, kv_heads, width, dim]`."""
-        return self._read(0, len(self.lengths), 0, max(self.lengths))
+        return self._read(0, len(self.lengths), self.at, max(self.held))
 
     def _read(self, first: int, groups: int, start: int, n: int) -> Pair:
         """Download n slots of some groups, from slot `start` on, as they are read."""
@@ -238,6 +281,10 @@ class Ragged:
         """The column of each sequence's first row."""
         return self.starts_.copy()
 
+    def holds(self) -> list[int]:
+        """How many rows each sequence has here."""
+        return self.held.copy()
+
     def positions(self) -> Array | None:
         """The position of each row of the last block, -1 for padding; None where none was fed since."""
         if self.fed is None:
@@ -249,11 +296,23 @@ class Ragged:
         return found
 
     def mask(self) -> Array:
-        """Show to each query of the last block the columns of its sequence up to its own."""
+        """Show to each query of the last block the columns of its sequence up to its own, in its window."""
         positions = self.positions()
         assert positions is not None
-        found = np.zeros((*positions.shape, max(self.lengths)), bool)
+        found = np.zeros((*positions.shape, max(self.held)), bool)
         for s, q in zip(*np.nonzero(positions >= 0), strict=True):
             start = self.starts_[s]
-            found[s, q, start : start + positions[s, q] + 1] = True
+            own = start + positions[s, q] - (self.lengths[s] - self.held[s])
+            found[s, q, max(start, own + 1 - (self.config.window or own + 1)) : own + 1] = True
         return found[:, None]
+
+
+def _in_order(cache: Any) -> list[Run]:
+    """Where the rows of a cache of one sequence lie, the oldest first: those of a ring in two runs."""
+    rows = cache.store.rows
+    if rows is None or cache.offset == 0:
+        return []
+    if cache.kind == "growing":
+        return [Run(rows.place, 0, cache.offset)]
+    place, first, turn, wrap = cache.newest(cache.filled)
+    return [Run(place, first + turn, wrap - turn), Run(place, first, turn)]

@@ -99,7 +99,7 @@ class Ring(snapshot.SavedWhole, Attending):
             return 0, self._longer(kept, n)
         if kept == 0:
             return 0, rows
-        newest = self._newest(kept)
+        newest = self.newest(kept)
         begin = newest.first + newest.turn
         if newest.straight(kept) and begin + kept + n <= rows.slots:
             return begin, rows
@@ -110,7 +110,7 @@ class Ring(snapshot.SavedWhole, Attending):
         """A new buffer with room for a full window before n more rows, the newest `kept` rows first in it."""
         rows = self.store.allocated(self.slots_after(n))
         if kept:
-            self.store.move(kept, self._newest(kept), rows.place.span())
+            self.store.move(kept, self.newest(kept), rows.place.span())
         return rows
 
     def slots_after(self, n: int) -> int:
@@ -126,12 +126,12 @@ class Ring(snapshot.SavedWhole, Attending):
 
     def in_order(self) -> Runs:
         """Where all rows lie, oldest first. There must be at least one."""
-        return Runs.of(self._newest(self.filled), self.config.kv_heads * self.store.slots)
+        return Runs.of(self.newest(self.filled), self.config.kv_heads * self.store.slots)
 
     def before_drafts(self) -> tuple[int, Span | None]:
         """How many rows a draft sees besides drafts (the newest W-1), and where they lie in position order."""
         seen = min(self.filled, self.window - 1)
-        return seen, self._newest(seen) if seen else None
+        return seen, self.newest(seen) if seen else None
 
     def keep(self, rows: Rows, seen: int, n: int) -> bool:
         """Append n rows; they lie in a buffer, behind the newest `seen` rows of this ring. Tell whether the ring
@@ -159,14 +159,14 @@ class Ring(snapshot.SavedWhole, Attending):
         """Bytes of rows allocated."""
         return mem.held(self.store)
 
-    def _newest(self, kept: int) -> Span:
+    def newest(self, kept: int) -> Span:
         """Where the newest rows lie, the oldest of them first. There must be at least one."""
         assert self.store.rows is not None and 0 < kept <= self.filled
         return self.store.rows.place.span(self.base, (self.index - kept) % self.filled, self.filled)
 
     def _pull_down(self, kept: int) -> None:
         """Move the newest rows to the first slots in order; by way of scratch space, because places overlap."""
-        newest = self._newest(kept)
+        newest = self.newest(kept)
         aside = self.space.other(self.store.geometry, kept).span()
         self.store.move(kept, newest, aside)
         self.store.move(kept, aside, newest.place.span())
@@ -175,7 +175,7 @@ class Ring(snapshot.SavedWhole, Attending):
         """History and state are all held rows as they lie; the view is the newest W-1, oldest first."""
         if what == "view":
             kept = min(self.window - 1, self.filled)
-            return self._view(self._newest(kept), kept) if kept else None
+            return self._view(self.newest(kept), kept) if kept else None
         there = self.queries is not None if what == "history" else self.written
         return self.store.read(self.filled, self.base) if there else None
 
@@ -232,7 +232,11 @@ class Ring(snapshot.SavedWhole, Attending):
         if rows is None or rows.slots < held:
             rows = self.store.allocated(max(self.window, held))
         self.store.move(held, saved.rows.place.span(), rows.place.span())
-        self.store.adopt(rows)
-        self.offset, self.base, self.filled, self.index = saved.stop, 0, held, saved.index
-        self.written = True
+        self.become(rows, saved.stop, held, saved.index)
         self._cut(to)
+
+    def become(self, rows: Rows, offset: int, held: int, index: int) -> None:
+        """Take over a buffer whose first `held` slots are the newest rows, the newest before slot `index`."""
+        self.store.adopt(rows)
+        self.offset, self.base, self.filled, self.index = offset, 0, held, index
+        self.written, self.queries = True, None

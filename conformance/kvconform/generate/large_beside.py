@@ -84,6 +84,13 @@ def _block(b: int, random: Random) -> str:
     return f"ragged {NARROW} batch=2 padding={side}: {feed}; trim 0,1; feed 1,1; filter 1,0; feed 2,0"
 
 
+def _outgrown(b: int, random: Random) -> str:
+    """Two sequences over a window of b rows, one of which outgrows it."""
+    side, few = random.choice(("left", "right")), random.choice((0, 1, 3))
+    feed = f"feed {few},{b}" if b <= 513 else unseen(f"feed {few},{b - 1}", "feed 0,1").rstrip("; ")
+    return f"ragged {NARROW} batch=2 padding={side} window={b}: {feed}; feed 1,1; feed 1,1; filter 1,0; feed 1,2"
+
+
 RECIPES = (
     Recipe("copy", "capacity", _buffer),
     Recipe("store", "max_len", _store),
@@ -96,4 +103,5 @@ RECIPES = (
     Recipe("page", "sequences", _admitted, most=513),
     Recipe("bucket", "bound", _bound, most=4097),
     Recipe("ragged", "rows", _block, most=8193),
+    Recipe("ragged", "window", _outgrown, most=8193),
 )

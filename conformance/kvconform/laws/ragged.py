@@ -44,6 +44,7 @@ class _Batch:
 
     draw: st.DrawFn
     lengths: list[int]
+    window: int | None = None
     ops: list[str] = field(default_factory=list)
     alone: list[str] = field(default_factory=list)
 
@@ -51,16 +52,20 @@ class _Batch:
         """Feed blocks, and trim now and then."""
         for _ in range(count):
             trims = self.draw(st.integers(0, 3)) == 0
-            most = self.lengths if trims else [MOST_ROWS] * len(self.lengths)
+            most = self._droppable() if trims else [MOST_ROWS] * len(self.lengths)
             each = [self.draw(st.integers(0, high)) for high in most]
             self.lengths = [a - b if trims else a + b for a, b in zip(self.lengths, each, strict=True)]
             name = "trim" if trims else "feed"
             self.ops.append(f"{name} {listed(each)}")
             self.alone.append(f"{name} {each[0]}")
 
+    def _droppable(self) -> list[int]:
+        """How many rows of each sequence can be trimmed."""
+        return [n if self.window is None or n <= self.window else 0 for n in self.lengths]
+
 
 def _built(draw: st.DrawFn, config: Config) -> _Batch:
-    batch = _Batch(draw, [0] * config.batch)
+    batch = _Batch(draw, [0] * config.batch, config.window)
     batch.fill(draw(st.integers(1, 8)))
     return batch
 
@@ -72,6 +77,25 @@ def _trace(config: Config, texts: Sequence[str], sequences: int) -> Trace:
 def _several() -> st.SearchStrategy[Config]:
     """Configurations of two sequences or more."""
     return ragged.configs().map(lambda config: config.changed(batch=max(2, config.batch)))
+
+
+@of_ends
+def newest(sides: Sides, results: Results) -> str:
+    """How the rows of sequences over a window differ from the newest of those without one."""
+    left, right = map(_sequences, sides, results)
+    most = (sides.left.config.window or 1) - 1
+    return unequal(left, [_last(each.split(), most) for each in right])
+
+
+def _last(words: Sequence[str], most: int) -> str:
+    return " ".join(words[max(0, len(words) - most) :]) or "nothing"
+
+
+@st.composite
+def _windowed(draw: st.DrawFn) -> Config:
+    """Configurations over a window."""
+    config = draw(ragged.configs())
+    return config.changed(window=config.window or draw(st.integers(1, 5)))
 
 
 law = partial(register, configs=ragged.configs, compare=difference)
@@ -107,8 +131,16 @@ def apart(draw: st.DrawFn, config: Config) -> Sides:
     """A batch taken apart and joined again, or left alone; then more rows."""
     b = _built(draw, config)
     names = "BCDE"[: config.batch]
-    opens = [f"open {name} kind=growing batch=1" for name in names]
+    opens = [f"open {name} kind={ragged.single(config)} batch=1" for name in names]
     taken = [f"extract {s} {name}" for s, name in enumerate(names)]
     more = f"feed {listed(draw(st.integers(0, 2)) for _ in names)}"
     left = [*b.ops, *opens, *taken, f"join {names}", more]
     return Sides(_trace(config, left, config.batch), _trace(config, [*b.ops, more], config.batch))
+
+
+@law("RAGGED-35", needs=("ragged",), configs=_windowed, compare=newest)
+def windowed(draw: st.DrawFn, config: Config) -> Sides:
+    """Over a window, or without one."""
+    b = _built(draw, config)
+    sides = (_trace(each, b.ops, config.batch) for each in (config, config.changed(window=None)))
+    return Sides(*sides)

@@ -98,8 +98,12 @@ def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
 
 @_key.register
 def _ragged_key(ragged: Ragged, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """Lengths; which rows a sequence holds is left out, as nothing that is done depends on it."""
-    return tuple(ragged.lengths)
+    """Lengths, those past a window alike, and how many rows are kept; which rows these are is left out, as nothing
+    that is done depends on it."""
+    window = ragged.config.window
+    if window is None:
+        return tuple(ragged.lengths)
+    return tuple((min(n, window + 1), kept) for n, kept in zip(ragged.lengths, ragged.held, strict=True))
 
 
 @_key.register

@@ -19,7 +19,7 @@ class RaggedBlockWithMore(Ragged):
 
     def history(self) -> Pair:
         """The rows of the next sequence where there is padding, and one column more."""
-        owned = [range(start, start + n) for start, n in zip(super().starts(), self.lengths, strict=True)]
+        owned = [range(start, start + n) for start, n in zip(super().starts(), self.held, strict=True)]
         return Pair(*(_with_more(a, owned) for a in super().history()))
 
     def starts(self) -> list[int]:
@@ -29,10 +29,8 @@ class RaggedBlockWithMore(Ragged):
     def mask(self) -> Array:
         """Behind that column as ever; of padding everything."""
         assert self.fed is not None
-        start = np.array(self.starts())[:, None, None]
-        place = np.arange(self.width + 1) - start
-        seen = (place >= 0) & (place <= self.fed[:, :, None])
-        return np.asarray(seen | (self.fed < 0)[:, :, None])[:, None]
+        seen = np.insert(super().mask(), 0, False, axis=3)
+        return np.asarray(seen | (self.fed < 0)[:, None, :, None])
 
 
 def _with_more(block: Array, owned: list[range]) -> Array:

@@ -11,6 +11,7 @@ from kvref.cite import cite, uncited
 from kvref.list_model import forms
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.rows import Rows, fitting
+from kvref.list_model.snapshot import SavedTokens
 from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
@@ -31,6 +32,8 @@ class RaggedModel:
             raise common.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
         self.config = config
+        self.window: int | None = config.window
+        """How many rows a query sees, its own included; None if all."""
         self._become([[] for _ in range(config.batch)])
 
     def _become(self, sequences: list[list[int]]) -> None:
@@ -41,7 +44,10 @@ class RaggedModel:
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows."""
         names: dict[int, int] = {}
-        return tuple(tuple(names.setdefault(row, len(names)) for row in rows) for rows in self.all)
+        known = [(len(rows), rows) for rows in self.all]
+        if self.window is not None:
+            known = [(min(n, self.window + 1), rows[max(0, n - self.window) :]) for n, rows in known]
+        return tuple((n, *(names.setdefault(row, len(names)) for row in rows)) for n, rows in known)
 
     def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
         """Each sequence's own rows behind those it has."""
@@ -70,8 +76,16 @@ class RaggedModel:
         known = zip(self.all, counts, strict=False)
         if len(counts) != len(self.all) or any(count not in range(len(rows) + 1) for rows, count in known):
             raise refusals_ragged.trim("RAGGED-15", list(counts), self.sequences())
+        if self.window is not None:
+            self._demand_whole(counts, self.window)
         cite("RAGGED-14")
         self._become([rows[: len(rows) - count] for rows, count in zip(self.all, counts, strict=True)])
+
+    def _demand_whole(self, counts: Sequence[int], window: int) -> None:
+        """Refuse to drop rows of which the window let go of older ones."""
+        if any(n > window for n, count in zip(self.sequences(), counts, strict=True) if count):
+            raise refusals_ragged.behind("RAGGED-34", list(counts), self.sequences(), window)
+        cite("RAGGED-34")
 
     def filter(self, order: Sequence[int]) -> None:
         """These, in this order."""
@@ -103,7 +117,7 @@ class RaggedModel:
     def join(self, others: Sequence[Any]) -> None:
         """Those of caches of one sequence each."""
         for other in others:
-            self._demand("join", "growing caches", other, self._alone(other))
+            self._demand("join", f"{self._single} caches", other, self._alone(other))
         cite("RAGGED-21")
         self._become([list(other.tokens) for other in others])
 
@@ -111,19 +125,25 @@ class RaggedModel:
         """One of them as a cache of its own."""
         if sequence not in range(len(self.all)):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.all))
-        self._demand("extract", "a growing cache", into, self._alone(into))
+        self._demand("extract", f"a {self._single} cache", into, self._alone(into))
         cite("RAGGED-22", "RAGGED-24")
         with uncited():
             into.free()
-            into.take(list(self.all[sequence]))
-            into.rewind(into.offset)
+            rows, n = list(self.all[sequence]), len(self.all[sequence])
+            if rows:
+                into.restore(SavedTokens(into.kind, into.config, 0, n, rows, highest=n, whole=True), n)
+
+    @property
+    def _single(self) -> str:
+        """The kind that a sequence of its own is."""
+        return "growing" if self.window is None else "ring"
 
     def _alone(self, other: Any) -> bool:
-        return other.kind == "growing" and other.config.batch == 1 and not other.in_round
+        return other.kind == self._single and other.config.batch == 1 and not other.in_round
 
     def _demand(self, what: str, wanted: str, other: Any, right: bool) -> None:
         theirs, ours = (c.shape("k", 0)[1:] + c.shape("v", 0)[1:] for c in (other.config, self.config))
-        kept = (other.config.dtype, other.config.form) == (self.config.dtype, self.config.form)
+        kept = all(getattr(other.config, n) == getattr(self.config, n) for n in ("dtype", "form", "window"))
         if not right or theirs != ours or not kept:
             raise refusals_ragged.other("RAGGED-23", what, wanted, other.config)
 
@@ -132,8 +152,12 @@ class RaggedModel:
         return [len(rows) for rows in self.all]
 
     def read_sequence(self, sequence: int) -> list[int]:
-        """The serials of its rows."""
-        return list(self.all[sequence])
+        """The serials of its rows; over a window of those that its next query sees."""
+        rows = self.all[sequence]
+        if self.window is None:
+            return list(rows)
+        cite("RAGGED-32")
+        return rows[max(0, len(rows) - self.window + 1) :]
 
     def positions(self) -> Array | None:
         """For each row of the last block its place among the rows of its sequence; -1 for padding."""
@@ -151,11 +175,14 @@ class RaggedModel:
         return padding + positions if self.config.padding == "left" else positions + padding
 
     def mask(self) -> list[list[list[Sees]]]:
-        """What each query of the last block sees, for each sequence in one head: the rows up to its own."""
+        """What each query of the last block sees, for each sequence in one head: the rows up to its own, or as many
+        of them as the window has."""
         positions = self.positions()
         assert positions is not None
+        cite(*([] if self.window is None else ["RAGGED-31"]))
+        back = positions.max(initial=0) if self.window is None else self.window - 1
         return [
-            [[None if p < 0 else dict.fromkeys(rows[: p + 1], 0.0) for p in queries]]
+            [[None if p < 0 else dict.fromkeys(rows[max(0, p - back) : p + 1], 0.0) for p in queries]]
             for rows, queries in zip(self.all, positions.tolist(), strict=True)
         ]
 

@@ -85,7 +85,8 @@ class Ability(Part, frozen=True):
     argument: str = ""
     value: int | None = None
     like: str = ""
-    """The pattern of the values that it is about, of an argument or a field of a config that is a text."""
+    """The pattern of the values that it is about, as they are written: of a text, or of a size that may be left
+    out."""
     mask: str = ""
     config: str = ""
     clauses: tuple[str, ...] = ()

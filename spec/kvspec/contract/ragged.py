@@ -9,7 +9,8 @@ from kvspec.geometry import Array, Pair
 
 
 class Ragged(Protocol):
-    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`."""
+    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`; with a
+    `window`, of which a query sees as many rows of its own sequence."""
 
     def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
         """Append a block `[sequences, kv_heads, n, dim]`, in which sequence s owns `lengths[s]` columns: the first
@@ -31,16 +32,17 @@ class Ragged(Protocol):
         """Add copies of the other cache's sequences behind its own."""
 
     def join(self, others: Sequence[Any]) -> None:
-        """Replace the sequences by copies of the rows of these growing caches."""
+        """Replace the sequences by copies of the rows of these growing caches, or rings over a window."""
 
     def extract(self, sequence: int, into: Any) -> None:
-        """Replace the rows of a growing cache by a copy of a sequence's rows."""
+        """Replace the rows of a growing cache, or of a ring over a window, by a copy of a sequence's rows."""
 
     def sequences(self) -> Sequence[int]:
         """Give the length of each sequence, which is the position of its next row."""
 
     def read_sequence(self, sequence: int) -> Pair:
-        """Read the rows of a sequence, `[kv_heads, n, dim]`, without padding."""
+        """Read the rows of a sequence, `[kv_heads, n, dim]`, without padding; over a window those that its next
+        query would see beside its own."""
 
     def positions(self) -> Array | None:
         """Give the position of each row of the last block, `[sequences, n]`, below 0 for padding; None unless the
@@ -52,6 +54,9 @@ class Ragged(Protocol):
 
     def starts(self) -> Sequence[int]:
         """Give for each sequence the column of that block in which its first row stands."""
+
+    def holds(self) -> Sequence[int]:
+        """Give for each sequence how many rows are kept, which are its newest; asked only if there is a window."""
 
     def mask(self) -> Array:
         """Make the mask of the last feed's queries, booleans `[sequences, 1, n, width]`: true where a query may

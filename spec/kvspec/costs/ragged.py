@@ -30,7 +30,7 @@ def trim(case: Case) -> Cost:
 
 def extract(case: Case) -> Cost:
     """Extract the rows of a sequence: by way of a place where they lie side by side."""
-    rows = 2 * int(case.got.values["sequences"][case.op["sequence"]])
+    rows = 2 * _held(case)[case.op["sequence"]]
     return _rearranged(case, rows, 4, 3 * BUFFER)
 
 
@@ -51,8 +51,14 @@ def _row(case: Case) -> int:
 
 
 def _rows(case: Case) -> int:
-    """Rows of all sequences afterwards."""
-    return sum(case.got.values["sequences"])
+    """Rows of all sequences that are kept afterwards."""
+    return sum(_held(case))
+
+
+def _held(case: Case) -> list[int]:
+    """Rows of each sequence that are kept afterwards."""
+    values = case.got.values
+    return list(values["sequences"] if values.get("holds") is None else values["holds"])
 
 
 def _entries(case: Case) -> int:

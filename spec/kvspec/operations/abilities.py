@@ -45,7 +45,7 @@ def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
 def _opened_with(ability: Ability, config: Config) -> bool:
     value = getattr(config, ability.config)
     if ability.like:
-        return value is not None and re.search(ability.like, value) is not None
+        return value is not None and re.search(ability.like, str(value)) is not None
     size = value or 0  # a size that is not given is 0
     return bool(size > 1 if ability.value is None else size == ability.value)
 

@@ -74,6 +74,26 @@ def test_a_trim_moves_rows_only_where_their_padding_changes(padding: str, counts
     assert cost(cache, lambda: cache.trim(counts)).get("device_to_device", 0) == moved * ROW
 
 
+@pytest.mark.parametrize("padding", WORDS["padding"])
+def test_over_a_window_a_step_moves_the_new_rows_alone_until_the_block_has_gone_a_step_on(padding: str) -> None:
+    ours = adapter()
+    cache: Any = ours.open("ragged", CONFIG.changed(padding=padding, window=4))
+    cache.feed(*block(9), [9, 9, 9])
+    there = ours.place(*block(1))
+    cache.feed(*there, [1, 1, 1])  # 3 old rows and a new one, in 16 slots, of which 10 were written
+    moved = [cost(cache, lambda: cache.feed(*there, [1, 1, 1]))["device_to_device"] // ROW for _ in range(11)]
+    assert moved == [3] * 6 + [3 * 4] + [3] * 4
+    assert cache.sequences() == [21] * 3 and cache.holds() == [4] * 3
+
+
+def test_a_sequence_that_outgrows_its_window_apart_from_the_others_moves_rows() -> None:
+    ours = adapter()
+    cache: Any = ours.open("ragged", CONFIG.changed(padding="right", window=2))
+    cache.feed(*block(2), [1, 2, 2])
+    cost(cache, lambda: cache.feed(*ours.place(*block(1)), [1, 1, 1]))
+    assert cache.sequences() == [2, 3, 3] and cache.holds() == [2, 2, 2] and cache.starts() == [0, 0, 0]
+
+
 def test_nothing_is_allocated_before_rows_come() -> None:
     ours = adapter()
     assert cost(ours, lambda: ours.open("ragged", CONFIG)) == {}

@@ -449,7 +449,8 @@ class DictPages:
 
 
 class ListRagged:
-    """A ragged cache that is a list of rows for each sequence; blocks are made when somebody asks."""
+    """A ragged cache that is a list of rows for each sequence, of which a window shows the newest; blocks are made
+    when somebody asks."""
 
     kind = "ragged"
 
@@ -477,6 +478,8 @@ class ListRagged:
         """Drop the newest rows of each."""
         demand(len(counts) == len(self.rows), "a count for each sequence")
         demand(all(0 <= n <= len(each) for n, each in zip(counts, self.rows, strict=True)), "too many")
+        outgrown = [self.config.window is not None and len(each) > self.config.window for each in self.rows]
+        demand(not any(n and past for n, past in zip(counts, outgrown, strict=True)), "some may be gone")
         self._become([each[: len(each) - n] for n, each in zip(counts, self.rows, strict=True)])
 
     def filter(self, order: Sequence[int]) -> None:
@@ -496,7 +499,7 @@ class ListRagged:
 
     def extend(self, other: Any) -> None:
         """The sequences of another behind these."""
-        names = ("kv_heads", "k_dim", "v_dim", "dtype")
+        names = ("kv_heads", "k_dim", "v_dim", "dtype", "window")
         same = isinstance(other, ListRagged)
         demand(same and all(getattr(other.config, n) == getattr(self.config, n) for n in names), "another cache")
         self._become(self.rows + other.rows)
@@ -506,8 +509,13 @@ class ListRagged:
         return [len(each) for each in self.rows]
 
     def read_sequence(self, sequence: int) -> Pair:
-        """The rows of one."""
-        return arrays_of(self.rows[sequence], self.config)
+        """The rows of one that its next query would see."""
+        rows, window = self.rows[sequence], self.config.window
+        return arrays_of(rows if window is None else rows[max(0, len(rows) - window + 1) :], self.config)
+
+    def holds(self) -> list[int]:
+        """All that there are."""
+        return self.sequences()
 
     def positions(self) -> Array | None:
         """Where the columns fed last stand."""
@@ -523,15 +531,17 @@ class ListRagged:
         config, width = self.config.changed(batch=len(self.rows)), max(self.sequences())
         block = Pair(*(np.zeros(config.shape(kind, width), DTYPES[config.dtype]) for kind in "kv"))
         for s, start in enumerate(self.starts()):
-            for array, rows in zip(block, self.read_sequence(s), strict=True):
+            for array, rows in zip(block, arrays_of(self.rows[s], self.config), strict=True):
                 array[s, :, start : start + len(self.rows[s])] = rows
         return block
 
     def mask(self) -> Array:
-        """Each query sees its own sequence up to itself."""
+        """Each query sees its own sequence up to itself, and no further back than its window."""
         assert self.fed is not None
+        queries = self.fed[:, :, None]
         place = np.arange(max(self.sequences())) - np.array(self.starts())[:, None, None]
-        return np.asarray((place >= 0) & (place <= self.fed[:, :, None]))[:, None]
+        oldest = np.maximum(0, queries + 1 - (self.config.window or 1 << 31))
+        return np.asarray((place >= oldest) & (place <= queries))[:, None]
 
 
 class SlotBuffer:

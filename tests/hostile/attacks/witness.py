@@ -207,7 +207,11 @@ def opening(attack: Attack, asked: Sizes, random: Random) -> str:
         "sink": {"window": random.choice((6, 12)), "sinks": 2},
         "store": {"layers": 3, "max_len": random.choice((room, 12))},
         "page": {"page_size": random.choice((2, 4)), "pages": room},
-        "ragged": {"padding": random.choice(("left", "right")), "batch": asked.sequences},
+        "ragged": {
+            "padding": random.choice(("left", "right")),
+            "batch": asked.sequences,
+            **random.choice(({}, {"window": random.choice((2, 3, 6, 40))})),
+        },
         "bucket": {"layers": 2, "bounds": f"4-8-{max(16, room)}"},
         "keyed": {"page_size": random.choice((1, 2, 4)), "pages": random.choice((4, 8, room))},
         "copy": {"capacity": room, "layout": random.choice(("token", "head"))},

@@ -17,7 +17,7 @@ class OnlyTheNewestMoves(Ragged):
     def filter(self, order: Sequence[int]) -> None:
         old = [self.read_sequence(s) for s in range(len(self.lengths))]
         super().filter(order)
-        for s, n in enumerate(self.lengths[: len(old)]):
+        for s, n in enumerate(self.held[: len(old)]):
             for block, rows in zip(self.block, old[s], strict=True):
                 stay = min(max(0, n - 1), rows.shape[1])
                 block[s, :, self._start(s) : self._start(s) + stay] = rows[:, :stay]
@@ -48,6 +48,6 @@ class BeamsStayTogether(Ragged):
         beams = self.beams if len(self.beams) == len(self.lengths) else ()
         for s, beam in enumerate(beams):
             first = beams.index(beam)
-            if self.lengths[first] == self.lengths[s]:
+            if self.held[first] == self.held[s]:
                 for block in self.block:
                     block[s] = block[first]

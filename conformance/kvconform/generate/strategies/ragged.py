@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
-from kvconform.generate.strategies.configs import geometry, mostly
+from kvconform.generate.strategies.configs import LARGEST_WINDOW, geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
@@ -23,6 +23,9 @@ from kvspec.trace import Trace
 
 BOUNDS = ((2, 2), (3, 1))
 """Sequences and rows of each that the covers go up to."""
+
+WINDOWED = 2, 2, 2
+"""Sequences, rows of each in a block, and the window of the covers over one."""
 
 FAR = 1 << 31
 """Here a 32-bit integer changes its sign."""
@@ -39,11 +42,28 @@ MOST = 6
 
 def moves(most: int, bound: int, session: Session) -> list[str]:
     """Give the moves to other states, and those that stay in a state or return to it."""
-    lengths = session.caches["A"].sequences()
-    feeds = product(*(range(bound - n + 1) for n in lengths))
-    trims = product(*(range(n + 1) for n in lengths))
+    cache = session.caches["A"]
+    lengths, window = cache.sequences(), cache.config.window
+    feeds = product(*(range(bound + 1 - (n if window is None else 0)) for n in lengths))
+    trims = product(*(range(min(n, bound) + 1) for n in lengths))
     leading = [*(f"feed {listed(each)}" for each in feeds), *(f"trim {listed(each)}" for each in trims)]
-    return [*leading, *_rearranged(len(lengths), most), *_between(len(lengths), bound), *_still(lengths)]
+    between = _between(len(lengths), bound, single(cache.config))
+    return [*leading, *_rearranged(len(lengths), most), *between, *_still(lengths), *_windows(window)]
+
+
+def single(config: Config) -> str:
+    """Give the kind of the caches of one sequence that join, and that sequences are extracted into."""
+    return "growing" if config.window is None else "ring"
+
+
+def _windows(window: int | None) -> list[str]:
+    """Give what is refused because of another window, or of none."""
+    if window is None:
+        return []
+    others = [f"open B window={window + 1} batch=1; extend B"]
+    alone = [f"kind=ring window={window + 1}", "kind=growing", "kind=ring batch=2"]
+    joined = [f"open B batch=1 {other}; {what}" for other in alone[:2] for what in ("join B", "extract 0 B")]
+    return [*others, *joined, f"open B {alone[2]}; join B"]
 
 
 def _rearranged(now: int, most: int) -> list[str]:
@@ -54,12 +74,12 @@ def _rearranged(now: int, most: int) -> list[str]:
     return [*(f"filter {listed(o)}" for o in kept), *(f"reorder {listed(o)}" for o in beams), *repeats]
 
 
-def _between(now: int, bound: int) -> list[str]:
+def _between(now: int, bound: int, kind: str) -> list[str]:
     """Give the operations that take another cache; afterwards there are as many sequences as before."""
     back = f"filter {listed(range(now))}"
     other = f"open B batch=1; B: feed {bound}; extend B; {back}"
     opposite = [f"open B padding={side} batch=2; B: feed 1,0; extend B; {back}" for side in WORDS["padding"]]
-    alone = "open B kind=growing batch=1"
+    alone = f"open B kind={kind} batch=1"
     joins = [f"{alone}; B: append {n}; join {'B' * now}" for n in range(bound + 1)]
     extracts = [f"{alone}; B: append 1; extract {s} B; B: view; B: append 1; B: view" for s in range(now)]
     return [other, *opposite, f"extend A; {back}", *joins, *extracts]
@@ -94,19 +114,22 @@ def continuations(session: Session) -> list[str]:
 
 def plans() -> list[Plan]:
     """Plan a few sequences of some rows, padded on either side."""
-    return [_plan(side, *bounds) for bounds in BOUNDS for side in WORDS["padding"]]
+    sizes = [*((*bounds, None) for bounds in BOUNDS), WINDOWED]
+    return [_plan(side, *each) for each in sizes for side in WORDS["padding"]]
 
 
-def _plan(side: str, most: int, bound: int) -> Plan:
-    start = Trace("ragged", Config(batch=most, padding=side, step=2))
-    name = f"ragged padding={side} sequences<={most} rows<={bound}"
+def _plan(side: str, most: int, bound: int, window: int | None) -> Plan:
+    start = Trace("ragged", Config(batch=most, padding=side, step=2, window=window))
+    name = f"ragged padding={side}{f' window={window}' if window else ''} sequences<={most} rows<={bound}"
     return plan(name, start, partial(moves, most, bound), continuations, look="scribble")
 
 
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
-    """Draw any geometry, a few sequences, and a side."""
+    """Draw any geometry, a few sequences, a side, and a window as often as none."""
+    windows = mostly(draw, st.integers(1, 5), st.integers(6, LARGEST_WINDOW))
     return geometry(draw).changed(
+        window=windows if draw(st.booleans()) else None,
         batch=draw(st.integers(1, 4)),
         step=mostly(draw, st.integers(1, 6), st.sampled_from((8, 256))),
         padding=draw(st.sampled_from(WORDS["padding"])),
@@ -149,7 +172,9 @@ class _Drawing(Drawing):
 
     def _trim(self) -> str:
         """Trim sequences, mostly by little; as often all by the same count."""
-        counts = self.each(self.lengths)
+        window = self.session.caches["A"].config.window
+        whole = [n if window is None or n <= window else 0 for n in self.lengths]
+        counts = self.each(self.of(whole, whole, whole, self.lengths))
         return f"trim {listed(self.of(counts, [min(counts)] * len(counts)))}"
 
     def _filter(self) -> str:
@@ -186,9 +211,12 @@ class _Drawing(Drawing):
         """Open a growing cache, or use it."""
         name = self.of("C", "D")
         if name not in self.session.caches:
-            return [f"open {name} kind=growing batch=1", f"{name}: append {self.number(0, 4)}"]
+            return [self._open_alone(name), f"{name}: append {self.number(0, 4)}"]
         offset = len(self.session.caches[name].tokens)
         return [self.of(f"{name}: append {self.number(0, 3)}", f"{name}: rewind {self.number(0, offset)}")]
+
+    def _open_alone(self, name: str) -> str:
+        return f"open {name} kind={single(self.session.caches['A'].config)} batch=1"
 
     def _join(self) -> list[str]:
         """Join growing caches, where there are some."""
@@ -200,7 +228,7 @@ class _Drawing(Drawing):
     def _extract(self) -> list[str]:
         """Extract a sequence into a growing cache, and use that."""
         name = self.of("C", "D")
-        opened = [] if name in self.session.caches else [f"open {name} kind=growing batch=1"]
+        opened = [] if name in self.session.caches else [self._open_alone(name)]
         which = self.number(0, len(self.lengths) - 1)
         return [*opened, f"extract {which} {name}", f"{name}: view", f"{name}: append 1", f"{name}: view"]
 
@@ -225,12 +253,12 @@ class _Drawing(Drawing):
 
     def _order(self) -> str:
         """List sequences that do not exist, too few, or too many."""
-        now = len(self.lengths)
+        now, alone = len(self.lengths), [name for name in "CD" if name in self.session.caches]
         return self.of(
             f"filter {self.of(now, -1, FAR, 'empty')}",
             f"reorder {listed(self.of([0] * (now + 1), [0] * (now - 1), [now] * now))}",
             f"repeat {self.of(0, -1)}",
-            f"extract {self.of(now, -1)} A",
+            *(f"extract {self.of(now, -1)} {name}" for name in alone[:1]),
         )
 
 
@@ -242,17 +270,22 @@ def _numbers(session: Any, random: Random) -> Numbers:
     lengths = session.caches["A"].sequences()
     now, rows = len(lengths), random.choice((1, 2, 3, 5))
     found: Numbers = {"list": listed(random.choice((0, 1, rows, rows)) for _ in lengths)}
-    found |= {"back": listed(random.choice((0, min(1, n), inside(n, random))) for n in lengths)}
+    window = session.caches["A"].config.window
+    whole = [n if window is None or n <= window else 0 for n in lengths]
+    found |= {"back": listed(random.choice((0, min(1, n), inside(n, random))) for n in whole)}
     found |= {"beyond": listed([*lengths[:-1], lengths[-1] + 1]), "length": max(lengths), "gone": now}
     kept = random.sample(range(now), max(2, now - random.choice((0, 1, 2)))) if now > 2 else range(now)
     found |= {"order": listed(kept), "beams": listed(random.randrange(now) for _ in lengths)}
-    return found | {"s": random.randrange(now)} | ({"twice": 2} if now <= MOST else {})
+    found |= {"whole" if window is None else "windowed": random.randrange(now)}
+    return found | ({"twice": 2} if now <= MOST else {})
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     batch = max(3, scale.batch)
     most = listed([scale.at_once, *[1] * (batch - 1)])
-    return scale.fields(f"batch={batch} padding={WORDS['padding'][turn % 2]}"), unseen(scale, f"feed {most}")
+    window = f" window={scale.size(turn)}" if (turn + scale.batch) % 2 else ""  # of some scales, and in turn
+    fields = scale.fields(f"batch={batch} padding={WORDS['padding'][turn % 2]}{window}")
+    return fields, unseen(scale, f"feed {most}")
 
 
 WALKS = Moves(
@@ -273,6 +306,8 @@ WALKS = Moves(
             "open B batch=2; B: feed 1,2; extend B; filter {order}",
             "open B batch=2; B: feed 2,1; extend B",
             "extract {gone} A",
+            "open B kind=growing batch=1; extract {whole} B; B: append 2; B: view",
+            "open B kind=ring batch=1; extract {windowed} B; B: append 2; B: append 1; B: view",
             "scribble",
         ),
     },

@@ -20,6 +20,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     queries see."""
     lengths = [int(n) for n in cache.sequences()]
     step.values["sequences"] = lengths
+    held = _held(session, cache, step, lengths)
     for sequence in range(len(lengths)):
         session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
     positions = cache.positions()
@@ -29,18 +30,26 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     for sequence, row in enumerate(np.where(owned, positions, -1).tolist()):
         step.values[f"positions.{sequence}"] = row
     if "history" in session.observe:
-        _history(session, cache, step, lengths)
+        _history(session, cache, step, held)
     if "sees" in session.observe:
         session.note(step, "mask", cache.mask())
         _blank(step, owned)
 
 
-def _history(session: SessionState, cache: Any, step: Step, lengths: list[int]) -> None:
+def _held(session: SessionState, cache: Any, step: Step, lengths: list[int]) -> list[int]:
+    """Give how many rows of each sequence are kept, and note it where a window lets go of some."""
+    if session.config.window is None or "history" not in session.observe:
+        return lengths
+    step.values["holds"] = held = [int(n) for n in cache.holds()]
+    return held
+
+
+def _history(session: SessionState, cache: Any, step: Step, held: list[int]) -> None:
     """Note the block that queries attend to, sequence by sequence; its padding as NaN, whatever it holds."""
     starts = cache.starts()
     for part, block in zip("kv", cache.history(), strict=True):
         session.keep(block)
-        for sequence, (start, n) in enumerate(zip(starts, lengths, strict=True)):
+        for sequence, (start, n) in enumerate(zip(starts, held, strict=True)):
             rows = np.array(block[sequence][None])
             rows[:, :, :start], rows[:, :, start + n :] = np.nan, np.nan
             step.arrays[f"history.{sequence}.{part}"] = rows

@@ -1,6 +1,7 @@
-"""RAGGED over lists: each sequence is a list of rows, and a block is made when it is asked for.
+"""RAGGED over lists: each sequence is a list of rows, and a block is made when it is asked for. A window is only
+what queries are shown.
 
-Written from the text of the chapter alone, beside a growing cache that is a list too.
+Written from the text of the chapter alone, beside growing caches and rings that are lists too.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from kvspec.geometry import DTYPES, WORDS
 from support.engines.foreign.demands import want, want_rows, want_sizes
 from support.engines.foreign.remembering import Remembering
 
+FAR = 1 << 31
+"""More rows than any sequence has."""
+
 Row = tuple[Any, Any]
 """A key `[heads, k_dim]` and a value."""
 
 
 def alike(a: Any, b: Any) -> bool:
     """Whether rows of one cache fit another."""
-    return (a.kv_heads, a.k_dim, a.v_dim, a.dtype) == (b.kv_heads, b.k_dim, b.v_dim, b.dtype)
+    return (a.kv_heads, a.k_dim, a.v_dim, a.dtype, a.window) == (b.kv_heads, b.k_dim, b.v_dim, b.dtype, b.window)
 
 
 class Batch:
@@ -31,6 +35,7 @@ class Batch:
     def __init__(self, config: Any) -> None:
         want_sizes(config, "step")
         want(config.padding in WORDS["padding"], f"padding {config.padding}")
+        want(config.window is None or config.window >= 1, f"window {config.window}")
         self.config, self.left = config, config.padding == "left"
         self.all: list[list[Row]] = [[] for _ in range(config.batch)]
         self.fed: tuple[list[int], int] | None = None
@@ -53,6 +58,8 @@ class Batch:
         """Drop the newest rows."""
         fits = len(counts) == len(self.all) and all(0 <= c <= len(s) for c, s in zip(counts, self.all, strict=True))
         want(fits, f"counts {counts}")
+        most = self.config.window or FAR
+        want(not any(c and len(s) > most for c, s in zip(counts, self.all, strict=True)), "a row that may be gone")
         self.put([rows[: len(rows) - count] for rows, count in zip(self.all, counts, strict=True)])
 
     def put(self, sequences: Sequence[Sequence[Row]]) -> None:
@@ -80,23 +87,24 @@ class Batch:
         self.put([*self.all, *other.all])
 
     def join(self, others: Sequence[Any]) -> None:
-        """The rows of growing caches, each as a sequence."""
+        """The rows of growing caches or rings, each as a sequence."""
         for other in others:
-            self.want_growing(other)
+            self.want_single(other)
         self.put([[(key[0], value[0]) for key, value in other.rows] for other in others])
 
-    def want_growing(self, other: Any) -> None:
-        """Refuse anything but a growing cache of one such sequence."""
-        growing = isinstance(other, Remembering) and other.kind == "growing"
-        want(growing and other.config.batch == 1 and alike(other.config, self.config), "not such a growing cache")
+    def want_single(self, other: Any) -> None:
+        """Refuse anything but a cache of one such sequence: a growing one, or over a window a ring."""
+        kind = "growing" if self.config.window is None else "ring"
+        right = isinstance(other, Remembering) and other.kind == kind
+        want(right and other.config.batch == 1 and alike(other.config, self.config), f"not such a {kind} cache")
 
     def extract(self, sequence: int, into: Any) -> None:
-        """A growing cache of the rows of one."""
+        """A growing cache, or a ring, of the rows of one."""
         want(0 <= sequence < len(self.all), f"no sequence {sequence}")
-        self.want_growing(into)
+        self.want_single(into)
         into.free()
         into.rows = [(key[None], value[None]) for key, value in self.all[sequence]]
-        into.written = True
+        into.written = bool(into.rows)
 
     def sequences(self) -> list[int]:
         """The length of each."""
@@ -114,8 +122,13 @@ class Batch:
         return Pair(*found)
 
     def read_sequence(self, sequence: int) -> Pair:
-        """The rows of one."""
-        return self.stacked(self.all[sequence])
+        """The rows of one that its next query would see."""
+        rows, most = self.all[sequence], (self.config.window or FAR) - 1
+        return self.stacked(rows[max(0, len(rows) - most) :])
+
+    def holds(self) -> list[int]:
+        """All that there ever were."""
+        return self.sequences()
 
     def positions(self) -> Any:
         """Of the columns of the last block."""
@@ -141,10 +154,11 @@ class Batch:
         return [self.width() - len(rows) if self.left else 0 for rows in self.all]
 
     def mask(self) -> Any:
-        """What each query sees: its own sequence's rows up to its own."""
-        positions, column = self.positions(), np.arange(self.width())
-        place = column - np.array(self.starts())[:, None]
-        return ((place[:, None] >= 0) & (place[:, None] <= positions[:, :, None]))[:, None]
+        """What each query sees: its own sequence's rows up to its own, and no further back than its window."""
+        queries, column = self.positions()[:, :, None], np.arange(self.width())
+        place = (column - np.array(self.starts())[:, None])[:, None]
+        oldest = np.maximum(0, queries + 1 - (self.config.window or FAR))
+        return ((place >= oldest) & (place <= queries))[:, None]
 
 
 class Padded:
@@ -152,10 +166,10 @@ class Padded:
 
     def describe(self) -> dict[str, Any]:
         """What it claims."""
-        return {"name": "padded-lists", "chapters": {"growing": "visible", "ragged": "visible"}}
+        return {"name": "padded-lists", "chapters": dict.fromkeys(("growing", "ring", "ragged"), "visible")}
 
     def open(self, kind: str, config: Any) -> Any:
         """A fresh cache."""
-        if kind not in ("growing", "ragged"):
+        if kind not in ("growing", "ring", "ragged"):
             raise Unsupported(f"no kind {kind}")
         return Batch(config) if kind == "ragged" else Remembering(kind, config)

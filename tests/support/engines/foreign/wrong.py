@@ -167,6 +167,24 @@ class Left(padding.Padded):
         return OtherSide(config) if kind == "ragged" else super().open(kind, config)
 
 
+class FromTheLongest(padding.Batch):
+    """The window of every sequence ends where the longest one does."""
+
+    def mask(self) -> Any:
+        shown, window = super().mask(), self.config.window
+        if window is None:
+            return shown
+        ages = [max(map(len, self.all)) - len(rows) for rows in self.all]
+        place = np.arange(self.width()) - np.array(self.starts())[:, None]
+        newest = self.positions()[:, :, None] + np.array(ages)[:, None, None]
+        return shown & (place[:, None] > newest - window)[:, None]
+
+
+class Longest(padding.Padded):
+    def open(self, kind: str, config: Any) -> Any:
+        return FromTheLongest(config) if kind == "ragged" else super().open(kind, config)
+
+
 class StaleHost(bucketing.Bucket):
     """A prefill over handles is not noticed."""
 
@@ -340,6 +358,7 @@ WRONG = {
     "wrong:Forgetting": ["BATCH-8"],
     "wrong:Writing": ["PAGE-18"],
     "wrong:Left": ["RAGGED-3"],
+    "wrong:Longest": ["RAGGED-31"],
     "wrong:FirstAsked": ["LAYER-15"],
     "wrong:FoldedAnew": ["LAYER-36"],
     "wrong:Stale": ["BUCKET-2"],
