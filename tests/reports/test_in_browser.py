@@ -114,3 +114,24 @@ def test_the_box_of_the_player_takes_a_link_and_a_clause_and_says_what_else_to_d
     assert tab.url.endswith(leads.format(carried=carried) or "page.html")
     assert leads or "kvconform replay" in tab.inner_text("#pasted-told")
     assert (tab.locator("#carried .player").count() == 1) == ("#trace" in leads)
+
+
+def test_the_slash_begins_a_new_search_and_one_that_finds_nothing_says_so(browser: Any, tmp_path: Path) -> None:
+    """The box may hold what was asked before."""
+    body = '<nav id="pages"></nav><form id="asked"><input name="q"></form><p id="found"></p><ol id="results"></ol>'
+    pages = 'var KVCONFORM_PAGES = [["RING-3", "RING-3/", "every query finds its window"]];'
+    script = pages + source("site/site.js", "site/search.js")
+    (tmp_path / "page.html").write_text(SOUND.format(style="", body=body, script=script), encoding="utf-8")
+    tab = browser.new_context().new_page()
+    told = []
+    tab.goto((tmp_path / "page.html").as_uri())
+    for asked in ("window", "window nowhere"):
+        tab.keyboard.press("/")
+        tab.keyboard.type(asked)
+        tab.keyboard.press("Enter")
+        tab.wait_for_url(f"**q={asked.replace(' ', '+')}")
+        told.append((tab.inner_text("#found"), tab.locator("#results li").count()))
+    assert told == [
+        ("1 page for “window”", 1),
+        ("No page has “window” and “nowhere”. Try fewer words.", 0),
+    ]

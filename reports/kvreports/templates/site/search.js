@@ -11,7 +11,8 @@
     var score = title === words.join(" ") ? 3 : title.indexOf(words[0]) === 0 ? 2 : words.every(function (w) { return title.indexOf(w) >= 0; }) ? 1 : 0;
     return { page: page, score: score };
   }).filter(Boolean).sort(function (a, b) { return b.score - a.score; });
-  document.getElementById("found").textContent = found.length + (found.length === 1 ? " page" : " pages") + " for “" + asked + "”";
+  var told = found.length ? found.length + (found.length === 1 ? " page" : " pages") + " for “" + asked + "”" : "No page has “" + asked.trim().split(/\s+/).join("” and “") + "”. Try fewer words.";
+  document.getElementById("found").textContent = told;
   found.slice(0, 100).forEach(function (f) {
     var item = document.createElement("li"), link = document.createElement("a"), text = document.createElement("span");
     link.href = "../" + f.page[1];

@@ -10,6 +10,8 @@
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) { return; }
     if (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) { return; }
     event.preventDefault();
-    (document.querySelector("#asked input") || document.querySelector(".find input")).focus();
+    var box = document.querySelector("#asked input") || document.querySelector(".find input");
+    box.focus();
+    box.select();
   });
 })();
