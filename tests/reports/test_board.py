@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -85,6 +86,24 @@ def test_a_bug_is_one_row_whatever_the_clauses_that_it_breaks() -> None:
     ]
     text = markdown.render(Board([found], []))
     assert text.count("**Wrong result** in ") == 2 and "Bugs by sort: 2 wrong results, 1 unchecked" in text
+
+
+def test_a_bug_says_each_way_in_which_it_shows() -> None:
+    shown = [deviation("unchecked", "sizes", "CACHE-3"), deviation("unchecked", "sizes", "RING-1")]
+    shown.append(dataclasses.replace(deviation("unchecked", "sizes", "RING-3"), reason="another way"))
+    engine = Engine(passing(), "r.json", shown)
+    assert [bug.reason for bug in engine.bugs] == ["why sizes; another way"]
+    assert "CACHE-3, RING-1, RING-3: why sizes; another way" in markdown.render(Board([engine], []))
+
+
+def test_a_deviation_that_one_script_shows_is_charged_once_whatever_its_models() -> None:
+    """Caches of one layer and of several each have a model of one bug; a script may need several models."""
+    found = board(RECORDS, KNOWN, PUBLISHED)
+    for engine in found.engines:
+        scripts = [(bug.first.sort, bug.first.script) for bug in engine.bugs if bug.first.script]
+        assert len(scripts) == len(set(scripts)), engine.name
+    wrong = {d.script for c in found.caches for d in c.newest.deviations if d.sort == "wrong result"}
+    assert f" {len(wrong)} wrong results, " in found.headline and len(wrong) > 5
 
 
 def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:

@@ -72,7 +72,7 @@ def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folde
 def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, folder: Path) -> Deviation:
     entry = next((k for k in entries if k.because in failure.known.values() or k.is_outcome(failure)), NOT_FILED)
     script, draft = beside / f"{entry.script}.py", beside / "drafts" / f"{entry.script}.md"
-    bug = " ".join((entry.script, *entry.models)) if entry.is_model else entry.reason
+    bug = entry.script or " ".join(entry.models) or entry.reason
     there = [_there(path, folder) for path in (script, draft)]
     return Deviation(failure, entry.sort, entry.reason, entry.link, there[0], there[1], bug)
 

@@ -45,7 +45,7 @@ AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequence
 class Deviation:
     """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty.
 
-    Deviations of one `bug` are the same bug: one model, or one outcome, and one script that shows it."""
+    Deviations of one `bug` are the same bug: one script shows them, or else one model or outcome."""
 
     failure: Failure
     sort: str
@@ -72,6 +72,11 @@ class Bug:
     def first(self) -> Deviation:
         """The deviation with the shortest trace; all of them have its sort."""
         return self.shown[0]
+
+    @property
+    def reason(self) -> str:
+        """What the engine does, in each of the ways that its traces show."""
+        return "; ".join(dict.fromkeys(d.reason for d in self.shown))
 
     @property
     def clauses(self) -> list[str]:

@@ -121,7 +121,7 @@ def _bug(bug: Bug, spec: str) -> str:
     links = {"script": deviation.script, "draft of a report": deviation.draft, "upstream": deviation.link}
     told = ", ".join(f"[{name}]({address})" for name, address in links.items() if address)
     sort = f"**{deviation.sort.capitalize()}** in {cited(bug.clauses, spec)}"
-    words = [f"{sort}: {literal(deviation.reason)}", told]
+    words = [f"{sort}: {literal(bug.reason)}", told]
     words += [f"{code(failure.words, 400)}: {literal(failure.message, 300)}"]
     words += [fenced(draw(failure.steps))] if deviation.sort == "wrong result" else []
     return "\n\n".join(filter(None, words))
