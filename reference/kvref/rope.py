@@ -24,11 +24,12 @@ from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
 from kvspec.refusals import rope as refusals
 from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
+from kvspec.rope_sections import Sections
 
 
 def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
-    """Rows `[B, H, n, dim]` turned each by its position, `[n]`: new rows of the same dtype, on the device where the
-    rows are there."""
+    """Rows `[B, H, n, dim]` turned each by its position, `[n]`, or by its three, `[3, n]`, with sections: new rows
+    of the same dtype, on the device where the rows are there."""
     if rows.size == 0:
         cite("ROPE-10")
         return rows.copy()
@@ -63,7 +64,8 @@ def _made(rows: Array, positions: Array, rope: Rope) -> Array:
 
 def demand(rows: Array, positions: Array, rope: Rope) -> int:
     """How many elements of a row are turned. Refuses what cannot be turned."""
-    if rows.ndim != 4 or rows.dtype not in DTYPES.values() or positions.shape != rows.shape[2:3]:
+    each = () if rope.sections is None else (3,)
+    if rows.ndim != 4 or rows.dtype not in DTYPES.values() or positions.shape != each + rows.shape[2:3]:
         raise refusals.rows("ROPE-11", rows, positions)
     width = rows.shape[-1]
     dims = width if rope.dims is None else rope.dims
@@ -73,7 +75,28 @@ def demand(rows: Array, positions: Array, rope: Rope) -> int:
         raise refusals.base("ROPE-13", rope.base)
     if not _sensible(rope.scaling, dims, rope.base):
         raise refusals.scaling("ROPE-38", rope.scaling, dims, rope.base)
+    if not _fit(rope.sections, dims):
+        raise refusals.sections("ROPE-45", rope.sections, dims)
     return dims
+
+
+def _fit(sections: Sections | None, dims: int) -> bool:
+    """Whether sections are of all pairs of these many elements, and have as many pairs as they say."""
+    if sections is None:
+        return True
+    numbers = sections[:3]
+    if min(numbers) < 0 or sum(numbers) != dims // 2:
+        return False
+    found = [axis(sections, i) for i in range(dims // 2)]
+    return all(found.count(which) == n for which, n in enumerate(numbers))
+
+
+def axis(sections: Sections, pair: int) -> int:
+    """Which of a row's three positions turns a pair: 0 for time, 1 for height, 2 for width."""
+    if sections.interleaved:
+        third = pair % 3
+        return third if pair < 3 * sections[third] else 0
+    return 0 if pair < sections.time else 1 if pair < sections.time + sections.height else 2
 
 
 def _sensible(scaling: Scaling | None, dims: int, base: int) -> bool:
@@ -100,17 +123,24 @@ CLAUSES = {Linear: "ROPE-31", NTK: "ROPE-32", Llama3: "ROPE-33", YaRN: "ROPE-34"
 """What each scaling does to frequencies."""
 
 
+def _frequencies(scaling: Scaling) -> str:
+    """The clause on the frequencies of a scaling."""
+    return "ROPE-42" if isinstance(scaling, YaRN) and scaling.exact else CLAUSES[type(scaling)]
+
+
 def _cite(rows: Array, positions: Array, rope: Rope, dims: int) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-8", "ROPE-9")
     if positions.any():  # at position 0 nothing is turned
         cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", "ROPE-5", "ROPE-16", "ROPE-17")
-        cite(*(("ROPE-3", "ROPE-15") if rope.scaling is None else (CLAUSES[type(rope.scaling)], "ROPE-39")))
+        cite(*(("ROPE-3", "ROPE-15") if rope.scaling is None else (_frequencies(rope.scaling), "ROPE-39")))
+    if rope.sections is not None and (positions != positions[0]).any():
+        cite("ROPE-44" if rope.sections.interleaved else "ROPE-43")
     if rope_scaling.factor(rope.scaling) != 1:
         cite("ROPE-35", "ROPE-39")
     if dims < rows.shape[-1]:
         cite("ROPE-4", "ROPE-18")
-    if (positions == 0).any() and rope_scaling.factor(rope.scaling) == 1:
+    if np.atleast_2d(positions == 0).all(0).any() and rope_scaling.factor(rope.scaling) == 1:
         cite("ROPE-6", "ROPE-18")
     with np.errstate(invalid="ignore"):
         if not np.isfinite(rows).all():
@@ -126,7 +156,7 @@ def pairs(pairing: str, dims: int) -> tuple[slice, slice]:
 
 def _turned(rows: Array, positions: Array, rope: Rope, dims: int) -> Array:
     first, second = pairs(rope.pairing, dims)
-    c, s = (a.astype(np.float64) for a in rope_tables.table(positions, dims, rope.base, rope.scaling))
+    c, s = (a.astype(np.float64) for a in _table(positions, rope, dims))
     made, still = rows.copy(), (c == 1) & (s == 0)
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
@@ -136,6 +166,16 @@ def _turned(rows: Array, positions: Array, rope: Rope, dims: int) -> Array:
     for half in (first, second):
         made[..., half] = np.where(still, rows[..., half], made[..., half])
     return made
+
+
+def _table(positions: Array, rope: Rope, dims: int) -> tuple[Array, Array]:
+    """Cosines and sines `[n, dims / 2]` in f32, each pair's of the position that turns it."""
+    if rope.sections is None:
+        return rope_tables.table(positions, dims, rope.base, rope.scaling)
+    tables = [rope_tables.table(each, dims, rope.base, rope.scaling) for each in positions]
+    turning = [tables[axis(rope.sections, i)] for i in range(dims // 2)]
+    c, s = (np.stack([t[part][:, i] for i, t in enumerate(turning)], -1) for part in (0, 1))
+    return c, s
 
 
 def _f32(x: Array) -> Array:

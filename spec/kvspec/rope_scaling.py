@@ -9,7 +9,8 @@ of pair i without a scaling:
   by where N / wavelength lies between LOW and HIGH. (Llama 3.1.)
 - `yarn:F:N:FAST:SLOW:M`: f of pairs that turn more than FAST times in N positions, f / F of those that turn less
   than SLOW times, between them a mean by the number of the pair; cosine and sine times M. FAST and SLOW are 32 and
-  1, and M is 0.1 ln F + 1, unless they are said. (Peng et al., YaRN.)
+  1, and M is 0.1 ln F + 1, unless they are said. (Peng et al., YaRN.) The ends of the mean are rounded to whole
+  pairs, unless `:exact` stands behind. (gpt-oss.)
 - `longrope:F:N:S,S..:L,L..:M`: f / S of positions below N, f / L of the others, a number for each pair; cosine and
   sine times M, by default sqrt(1 + ln F / ln N). (Ding et al., LongRoPE.) A list has at most 256 numbers.
 - `none`: f.
@@ -20,7 +21,7 @@ The chapter ROPE says each to the bit, and what is refused.
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 
 _NUMBER = r"-?[0-9]{1,9}(\.[0-9]{1,17})?"
@@ -28,7 +29,7 @@ _LIST = rf"{_NUMBER}(,{_NUMBER}){{0,255}}"
 _LENGTH = "-?[0-9]{1,12}"
 PATTERN = (
     rf"^(none|(linear|ntk):{_NUMBER}|llama3:{_NUMBER}:{_NUMBER}:{_NUMBER}:{_LENGTH}"
-    rf"|yarn:{_NUMBER}:{_LENGTH}(:{_NUMBER}:{_NUMBER}(:{_NUMBER})?)?"
+    rf"|yarn:{_NUMBER}:{_LENGTH}(:{_NUMBER}:{_NUMBER}(:{_NUMBER})?)?(:exact)?"
     rf"|longrope:{_NUMBER}:{_LENGTH}:{_LIST}:{_LIST}(:{_NUMBER})?)$"
 )
 """What the text of a scaling is like; `parsed` reads it."""
@@ -70,6 +71,8 @@ class YaRN:
     beta_slow: float = 1.0
     attention_factor: float | None = None
     """None: 0.1 ln(factor) + 1."""
+    exact: bool = field(default=False, kw_only=True)
+    """Whether the ramp ends between pairs, and not at whole ones."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ def parsed(text: str) -> Scaling | None:
         short, long = (tuple(map(float, part.split(","))) for part in parts[2:4])
         return LongRoPE(float(parts[0]), int(parts[1]), short, long, *map(float, parts[4:]))
     if name == "yarn":
-        return YaRN(float(parts[0]), int(parts[1]), *map(float, parts[2:]))
+        exact = parts[-1] == "exact"
+        return YaRN(float(parts[0]), int(parts[1]), *map(float, parts[2 : len(parts) - exact]), exact=exact)
     if name == "llama3":
         factor, low, high = map(float, parts[:3])
         return Llama3(factor, low, high, int(parts[3]))
@@ -117,4 +121,4 @@ def again(scaling: Scaling | None) -> Scaling | None:
 def numbers(scaling: Scaling) -> list[float]:
     """Give all numbers that it has, the factor first, those of lists one by one."""
     told = [value if isinstance(value, tuple) else (value,) for value in astuple(scaling)]
-    return [x for values in told for x in values if x is not None]
+    return [x for values in told for x in values if x is not None and not isinstance(x, bool)]

@@ -21,12 +21,17 @@ IDS = [released.name for released in RELEASED]
 @pytest.mark.parametrize("released", RELEASED, ids=IDS)
 def test_transformers_is_within_the_bound_of_the_reference_and_of_the_list_model(released: Released) -> None:
     calls = frozen(released.name)
-    assert [tuple(call.positions) for call in calls] == list(released.calls)
+    assert [call.positions.tolist() for call in calls] == [np.array(call).tolist() for call in released.calls]
     assert [beyond(released, call) for call in calls] == [""] * len(calls)
 
 
 @pytest.mark.parametrize("released", RELEASED, ids=IDS)
-def test_the_bound_tells_another_factor_and_no_scaling(released: Released) -> None:
+def test_the_bound_tells_another_factor_and_no_scaling_and_other_sections(released: Released) -> None:
+    if released.sections:
+        others = "24,20,20" if "i" in released.sections else "16,24,24:interleaved", "20,20,24", "24,16,24"
+        wrong = [released._replace(sections=each) for each in others]
+        assert all(any(beyond(each, call) for call in frozen(released.name)) for each in wrong)
+        return
     plain = released._replace(scaling="none")
     other = released._replace(
         scaling=released.scaling.replace(":4:", ":5:").replace(":8", ":9").replace(":3", ":2")
@@ -37,7 +42,7 @@ def test_the_bound_tells_another_factor_and_no_scaling(released: Released) -> No
 
 @pytest.mark.parametrize("released", RELEASED, ids=IDS)
 def test_devices_have_the_tables_of_the_reference(released: Released) -> None:
-    positions, rope = np.array(sorted({p for call in released.calls for p in call})), released.rope
+    positions, rope = np.array(sorted({p for call in released.calls for p in np.ravel(call)})), released.rope
     wanted = np.stack(rope_tables.table(positions, released.dims, rope.base, rope.scaling), -1)
     assert device_angles.table(positions, released.dims, rope.base, rope.scaling).tobytes() == wanted.tobytes()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 
 import numpy as np
 
@@ -19,19 +20,21 @@ from support.samples.released_ropes import FROZEN, RELEASED, Call, Released, fro
 def computed(released: Released) -> Iterator[Call]:
     """What the rotary embedding of transformers gives for each call."""
     import torch
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
+    module, configured, embedding = released.model
+    there = import_module(f"transformers.models.{module}.configuration_{module}")
+    code = import_module(f"transformers.models.{module}.modeling_{module}")
     heads, told = 2, {**released.parameters, "rope_theta": float(released.parameters["rope_theta"])}
     for positions in released.calls:
-        config = LlamaConfig(
+        config = getattr(there, configured)(
             hidden_size=heads * released.dims,
             num_attention_heads=heads,
             head_dim=released.dims,
             max_position_embeddings=released.context,
             rope_parameters=told,
         )
-        both = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
+        handed = torch.tensor([positions]) if released.sections is None else torch.tensor(positions)[:, None]
+        both = getattr(code, embedding)(config)(torch.zeros(1), handed)
         cosines, sines = (x[0, :, : released.dims // 2].numpy() for x in both)
         yield Call(np.array(positions), cosines, sines)
 

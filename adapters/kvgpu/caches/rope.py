@@ -14,6 +14,7 @@ from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Geometry
 from kvgpu.memory.rope_scaling import sensible
+from kvgpu.memory.rope_tables import axes
 from kvgpu.runtime import Work
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array, Config
@@ -22,11 +23,12 @@ from kvspec.rope_scaling import numbers
 
 
 def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
-    """Turn rows `[B, H, n, dim]`, each by its position. Gives new rows, on the device if the rows are there."""
+    """Turn rows `[B, H, n, dim]`, each by its position, `[n]`, or by its three, `[3, n]`, with sections. Gives new
+    rows, on the device if the rows are there."""
     if 0 in rows.shape:
         return replace(rows) if isinstance(rows, DeviceRows) else rows.copy()
-    shape = tuple(rows.shape)
-    if len(shape) != 4 or rows.dtype not in DTYPES.values() or positions.shape != (shape[2],):
+    shape, each = tuple(rows.shape), () if rope.sections is None else (3,)
+    if len(shape) != 4 or rows.dtype not in DTYPES.values() or positions.shape != (*each, shape[2]):
         raise refusals.rows("ROPE-11", rows, positions)
     dims = demand(rope, shape[3])
     if isinstance(rows, DeviceRows):
@@ -41,7 +43,7 @@ def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
 
 def demand(rope: Rope | None, width: int) -> int:
     """How many elements of a row of this width are turned. Refuses an odd number, fewer than 2, more than the
-    row has, a base below 1, and a senseless scaling."""
+    row has, a base below 1, a senseless scaling, and sections of other pairs."""
     if rope is None:
         return 0
     dims = rope.dims if rope.dims is not None else width
@@ -53,6 +55,8 @@ def demand(rope: Rope | None, width: int) -> int:
     proper = told[0] >= 1 and all(0 < x < inf for x in told)
     if not proper or not sensible(rope.scaling, dims, rope.base):
         raise refusals.scaling("ROPE-38", rope.scaling, dims, rope.base)
+    if rope.sections and np.bincount(axes(rope.sections, dims // 2), minlength=3).tolist() != [*rope.sections[:3]]:
+        raise refusals.sections("ROPE-45", rope.sections, dims)
     return dims
 
 
@@ -93,7 +97,7 @@ def _turn(
     space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
 ) -> None:
     """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows."""
-    table = space.tables.table(np.asarray(positions, np.int64), dims, rope.base, rope.scaling)
+    table = space.tables.table(np.asarray(positions, np.int64), dims, rope)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize
     heads, others, parts = prod(keys.shape[:-2]), prod(queries.shape[:-2]), len(turned)

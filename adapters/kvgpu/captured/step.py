@@ -31,7 +31,6 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals
-from kvspec.rope_scaling import Scaling
 
 
 class Line(Tables):
@@ -55,7 +54,7 @@ class Line(Tables):
         numbers = gather, heads, rows, first, width, 0, *starts, size
         self._runtime.launch(f"page{word}", Work(width, rows), *blocks, *numbers)
 
-    def table(self, positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Block:
+    def table(self, positions: Array, dims: int, rope: Rope) -> Block:
         """Give the line that `find` took, whatever the positions are."""
         return self._line
 

@@ -39,7 +39,7 @@ def _divisors(plain: list[Decimal], base: int, scaling: Scaling | None, far: boo
         return [Decimal(by) for by in (scaling.long if far else scaling.short)]
     if isinstance(scaling, YaRN):
         first, last = _ramp(scaling, 2 * len(plain), base)
-        divided = (_between(Decimal(i), Decimal(first), Decimal(last)) for i in range(len(plain)))
+        divided = (_between(Decimal(i), first, last) for i in range(len(plain)))
         return [_divisor(1 - part, scaling.factor) for part in divided]
     if isinstance(scaling, Llama3):
         low, high = Decimal(scaling.low_freq_factor), Decimal(scaling.high_freq_factor)
@@ -59,13 +59,16 @@ def _divisor(kept: Decimal, factor: float) -> Decimal:
     return Decimal(factor) / (kept * (Decimal(factor) - 1) + 1)
 
 
-def _ramp(scaling: YaRN, dims: int, base: int) -> tuple[int, int]:
+def _ramp(scaling: YaRN, dims: int, base: int) -> tuple[Decimal, Decimal]:
+    """Give where the ramp begins and ends, in pairs: whole ones, or exactly."""
     log = Decimal(base).ln() * 2
     fast, slow = (
         dims * (scaling.original / (TAU * Decimal(beta))).ln() / log
         for beta in (scaling.beta_fast, scaling.beta_slow)
     )
-    return max(floor(fast), 0), min(ceil(slow), dims - 1)
+    if not scaling.exact:
+        fast, slow = Decimal(floor(fast)), Decimal(ceil(slow))
+    return max(fast, Decimal(0)), min(slow, Decimal(dims - 1))
 
 
 def sensible(scaling: Scaling | None, dims: int, base: int) -> bool:

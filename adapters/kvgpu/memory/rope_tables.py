@@ -14,8 +14,10 @@ import numpy as np
 
 from kvgpu.memory import rope_angles as angles
 from kvgpu.runtime import Block, Runtime
+from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.rope_scaling import Scaling
+from kvspec.rope_sections import Sections
 
 KEPT = 4
 """Tables that are kept: layers of one model may differ in base."""
@@ -37,6 +39,7 @@ class Key(NamedTuple):
     dims: int
     base: int
     scaling: Scaling | None
+    sections: Sections | None
 
 
 class Tables:
@@ -48,12 +51,13 @@ class Tables:
         self._free: list[Block] = []
         self._kept: OrderedDict[Key, Block] = OrderedDict()
 
-    def table(self, positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> Block:
-        """Give the table of these positions, `[n, dims / 2, 2]` in f32: one that is there, or one uploaded now over
-        the oldest. Raises MemoryError, and then keeps the tables that were there."""
-        key = Key(positions.tobytes(), dims, base, scaling)
+    def table(self, positions: Array, dims: int, rope: Rope) -> Block:
+        """Give the table of these positions, `[n]`, or `[3, n]` with sections: `[n, dims / 2, 2]` in f32, one that
+        is there, or one uploaded now over the oldest. Raises MemoryError, and then keeps the tables that were
+        there."""
+        key = Key(positions.tobytes(), dims, rope.base, rope.scaling, rope.sections)
         if key not in self._kept:
-            made = lines(positions, dims, base, scaling)
+            made = _lines(positions, dims, rope)
             self._grow(made.nbytes)
             block = self._free.pop() if self._free else self._kept.popitem(last=False)[1]
             self._runtime.upload(made, block)
@@ -82,6 +86,24 @@ def lines(positions: Array, dims: int, base: int, scaling: Scaling | None = None
     at = first % PIECE
     whole: Array = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
     return whole[at : at + n]
+
+
+def _lines(positions: Array, dims: int, rope: Rope) -> Array:
+    """Give cosines and sines of rows at one position each, or at three."""
+    if rope.sections is None:
+        return lines(positions, dims, rope.base, rope.scaling)
+    three = np.stack([lines(each, dims, rope.base, rope.scaling) for each in positions])
+    return np.ascontiguousarray(three[axes(rope.sections, dims // 2), :, np.arange(dims // 2)].swapaxes(0, 1))
+
+
+def axes(sections: Sections, pairs: int) -> Array:
+    """Tell which of a row's three positions turns each pair: 0 the time, 1 the height, 2 the width."""
+    which = np.zeros(pairs, np.int64)
+    if sections.interleaved:
+        which[1 : 3 * sections.height : 3], which[2 : 3 * sections.width : 3] = 1, 2
+    else:
+        which[sections.time :], which[sections.time + sections.height :] = 1, 2
+    return which
 
 
 @lru_cache(maxsize=64)

@@ -199,9 +199,20 @@ def _position(b: int, random: Random) -> str:
 
 def _stretched(b: int, random: Random) -> str:
     """A position in a context that is longer than a model's first, by each scaling that needs no list."""
-    scalings = "linear:8", "ntk:8", "llama3:8:1:4:8192", "yarn:16:8192", "yarn:40:4096:32:1:1"
+    scalings = "linear:8", "ntk:8", "llama3:8:1:4:8192", "yarn:16:8192", "yarn:40:4096:32:1:1", "yarn:32:4096:exact"
     how = f"base={random.choice((10_000, 500_000))} scaling={random.choice(scalings)}"
     return f"growing kv_heads=1 k_dim={random.choice((64, 128))} v_dim=8 dtype=f32: rotate 1 at={b} {how}"
+
+
+def _pictured(b: int, random: Random) -> str:
+    """An image at a position, in the sections of released models."""
+    released = (
+        "16,24,24 base=1000000",
+        "24,20,20:interleaved base=5000000",
+        "11,11,10:interleaved dims=64 base=10000000",
+    )
+    how = f"columns={random.choice((2, 3, 17))} sections={random.choice(released)}"
+    return f"growing kv_heads=1 k_dim=128 v_dim=8 dtype=f32: rotate {random.choice((5, 18))} at={b} {how}"
 
 
 def _rotated(b: int, random: Random) -> str:
@@ -236,5 +247,6 @@ RECIPES = (
     ),
     Recipe("rope", "position", _position, on=caches_with("rotate")),
     Recipe("rope", "position of a long context", _stretched, most=131_072, on=caches_with("rotate")),
+    Recipe("rope", "position of an image", _pictured, most=131_072, on=caches_with("rotate")),
     Recipe("rope", "rows", _rotated, most=1025, on=caches_with("rotate")),
 )

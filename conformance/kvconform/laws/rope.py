@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from kvconform.generate.strategies.rope import sections
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws import caches
 from kvconform.laws.law import Results, Sides, of_ends, register
@@ -128,6 +129,14 @@ def block(draw: st.DrawFn, config: Config) -> Sides:
     before = [f"attend {draw(st.integers(1, 4))} rope={rope}" for _ in range(draw(st.integers(0, 2)))]
     one, each = [f"attend {n} rope={rope}"], [f"attend 1 rope={rope}"] * n
     return Sides(_trace(config, *before, *one), _trace(config, *before, *each))
+
+
+@law("ROPE-46", needs=("rope",), kinds=caches_with("rotate"))
+def of_text(draw: st.DrawFn, config: Config) -> Sides:
+    """Rows of three equal positions, in sections; or of one position."""
+    (at, stride), n, pairs = _position(draw), draw(st.integers(1, 4)), (config.k_dim + config.k_dim % 2) // 2
+    how = f"rotate {n} {at} stride={stride} pairing={_rope(draw)}"
+    return Sides(_trace(config, f"{how}{draw(sections(pairs))}"), _trace(config, how))
 
 
 @law("ROPE-41", needs=("rope",), kinds=caches_with("rotate"))

@@ -48,11 +48,13 @@ def _kept_by_wavelength(f: Decimal, scaling: Llama3) -> Decimal:
 
 
 def ends(scaling: YaRN, dims: int, base: int) -> tuple[Decimal, Decimal]:
-    """The last pair that YaRN keeps, and the first that it divides whole, if the first is not behind the second."""
+    """The last pair that YaRN keeps, and the first that it divides whole, if the first is not behind the second. An
+    exact ramp ends between pairs."""
     with localcontext(EXACT):
         low, high = (_turning(beta, scaling, dims, base) for beta in (scaling.beta_fast, scaling.beta_slow))
-        whole = low.to_integral_value(ROUND_FLOOR), high.to_integral_value(ROUND_CEILING)
-        return max(whole[0], ZERO), min(whole[1], Decimal(dims - 1))
+        if not scaling.exact:
+            low, high = low.to_integral_value(ROUND_FLOOR), high.to_integral_value(ROUND_CEILING)
+        return max(low, ZERO), min(high, Decimal(dims - 1))
 
 
 def _turning(beta: float, scaling: YaRN, dims: int, base: int) -> Decimal:

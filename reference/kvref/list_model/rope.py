@@ -27,7 +27,6 @@ from kvref.list_model.rows import Rows
 from kvspec.contract.attention import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, YaRN
 
 ROUNDED = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
 """Largest relative error of rounding an f32 number to a dtype."""
@@ -74,8 +73,8 @@ class Turned(NamedTuple):
 
 
 def rotate(rows: Rows | Turned | None, positions: Array, rope: Rope, declared: Declared = USUAL) -> Turned | None:
-    """Rows `[B, H, n, dim]` turned each by its position, `[n]`, by angles in f64 or f32; rows that were turned
-    before may be turned again. None where no arrays were made."""
+    """Rows `[B, H, n, dim]` turned each by its position, `[n]`, or its three, `[3, n]`, by angles in f64 or f32.
+    Rows that were turned before may be turned again. None where no arrays were made."""
     if rows is None or isinstance(rows, Turned):
         return rows and _unless_empty(rows, positions, rope, declared)
     cite("ROPE-9")
@@ -93,30 +92,30 @@ def _unless_empty(rows: Turned, positions: Array, rope: Rope, declared: Declared
 
 def demand(shape: tuple[int, ...], positions: Array, rope: Rope) -> None:
     """Refuse rows of a shape that cannot be turned."""
-    if len(positions) != shape[2]:
+    if positions.shape != (shape[2:3] if rope.sections is None else (3, shape[2])):
         raise Refused("ROPE-11", "other than one position for each row")
     if (shape[3] if rope.dims is None else rope.dims) not in range(2, shape[3] + 1, 2):
         raise Refused("ROPE-12", "elements that are no pairs of the row")
     if rope.base < 1:
         raise Refused("ROPE-13", "a base of no frequencies")
-    rope_scaling.demand(rope, shape[3] if rope.dims is None else rope.dims)
-
-
-CLAUSES = {Linear: "ROPE-31", NTK: "ROPE-32", Llama3: "ROPE-33", YaRN: "ROPE-34", LongRoPE: "ROPE-36"}
-"""What each scaling does to frequencies."""
+    dims = shape[3] if rope.dims is None else rope.dims
+    rope_scaling.demand(rope, dims)
+    if rope.sections and np.bincount(rope_scaling.axes(rope, dims), minlength=3).tolist() != [*rope.sections[:3]]:
+        raise Refused("ROPE-45", "sections of other pairs")
 
 
 def cite_turned(rows: Rows, positions: Array, rope: Rope) -> None:
     """Cite the clauses of every rotation, and those of this one's arguments."""
     cite("ROPE-8")
     if positions.any():  # at position 0 nothing is turned
-        frequencies = "ROPE-3" if rope.scaling is None else CLAUSES[type(rope.scaling)]
-        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", frequencies, "ROPE-5")
+        cite("ROPE-1" if rope.pairing == "norm" else "ROPE-2", rope_scaling.clause(rope.scaling), "ROPE-5")
+    if rope.sections is not None and np.ptp(positions, axis=0).any():
+        cite("ROPE-44" if rope.sections.interleaved else "ROPE-43")
     if rope.dims not in (None, rows.shape[3]):
         cite("ROPE-4")
     if rope_scaling.factor(rope.scaling) != 1:
         cite("ROPE-35")
-    elif (positions == 0).any():
+    elif not np.atleast_2d(positions).any(0).all():
         cite("ROPE-6")
     if rows.fill == "bits":
         cite("ROPE-7")
@@ -130,13 +129,14 @@ def exactly(rows: Array, dtype: str) -> Turned:
 
 
 def turned(given: Turned, positions: Array, rope: Rope, declared: Declared = USUAL) -> Turned:
-    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`."""
+    """Rows `[..., n, dim]` that may be off already, turned each by its position, `[n]`, or its three, `[3, n]`."""
     middle, bound, dims = given.middle.copy(), given.bound.copy(), rope.dims or given.middle.shape[-1]
-    frequencies = rope_scaling.frequencies(rope, dims, positions, declared.long)
+    each = positions[:, None] if rope.sections is None else positions[rope_scaling.axes(rope, dims)].T
+    angles = each * rope_scaling.frequencies(rope, dims, each, declared.long)
     m = rope_scaling.factor(rope.scaling)
     for i in range(dims // 2):
         at = [2 * i, 2 * i + 1] if rope.pairing == "norm" else [i, i + dims // 2]
-        angle = positions.astype(np.float64) * frequencies[:, i]
+        angle = angles[:, i]
         off = _angle_error(angle, i, dims, rope, declared.angles) + (0 if m == 1 else 2 * U)
         with np.errstate(all="ignore"):
             pair = given.middle[..., at], given.bound[..., at]
@@ -146,7 +146,7 @@ def turned(given: Turned, positions: Array, rope: Rope, declared: Declared = USU
 
 def _angle_error(angle: Array, pair: int, dims: int, rope: Rope, angles: str) -> Array:
     """How far the cosine and the sine of an angle may be off, `[n]`."""
-    spread = rope_scaling.spread(rope.scaling)
+    spread = rope_scaling.spread(rope, dims)
     off: Array = U + spread * FAR * np.abs(angle)
     if angles == "f32":
         off = off + off_in_f32(angle, pair, dims, rope_scaling.base_of(rope, dims), spread)

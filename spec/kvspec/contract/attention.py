@@ -7,16 +7,19 @@ from typing import Any, Literal, NamedTuple, Protocol
 from kvspec.geometry import Array
 from kvspec.masks import CAUSAL, Logical
 from kvspec.rope_scaling import Scaling
+from kvspec.rope_sections import Sections
 
 
 class Rope(NamedTuple):
     """How to rotate rows: which elements pair up, the base of the frequencies, how many elements of a row (None:
-    all), and how a longer context changes the frequencies (None: it does not)."""
+    all), how a longer context changes the frequencies (None: it does not), and how many pairs each of a row's three
+    positions turns (None: a row has one position, as in an attend)."""
 
     pairing: Literal["norm", "neox"] = "neox"
     base: int = 10000
     dims: int | None = None
     scaling: Scaling | None = None
+    sections: Sections | None = None
 
 
 class Attention(NamedTuple):

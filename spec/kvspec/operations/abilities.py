@@ -53,7 +53,7 @@ def _opened_with(ability: Ability, config: Config) -> bool:
 def _given(ability: Ability, op: Operation) -> bool:
     value = argument(op, ability.argument)
     if ability.like:
-        return re.search(ability.like, value) is not None
+        return value is not None and re.search(ability.like, value) is not None
     if ability.value is not None:
         return bool(value == ability.value)
     return bool(value != argument({"op": op["op"]}, ability.argument))

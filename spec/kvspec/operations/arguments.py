@@ -7,6 +7,7 @@ from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
 from kvspec.rope_scaling import PATTERN as SCALING
+from kvspec.rope_sections import PATTERN as SECTIONS
 
 ALIKE = (
     "alike",
@@ -63,7 +64,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES, "tokens": TOKENS, "media": MEDIA}
-TEXTS["scaling"] = SCALING
+TEXTS |= {"scaling": SCALING, "sections": SECTIONS}
 """The patterns of text arguments, by what they hold."""
 
 

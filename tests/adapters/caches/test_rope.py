@@ -183,11 +183,11 @@ def test_the_oldest_table_makes_room_and_the_newest_are_kept() -> None:
     caches = adapter()
     kept = rope_tables.Tables(caches.runtime)
     before = caches.runtime.meter.reading()
-    blocks = [kept.table(np.array([i], np.int64), 8, 10_000) for i in range(rope_tables.KEPT + 2)]
+    blocks = [kept.table(np.array([i], np.int64), 8, Rope()) for i in range(rope_tables.KEPT + 2)]
     counted = caches.runtime.meter.since(before)
     assert counted["allocations"] == rope_tables.KEPT and counted["host_to_device"] == len(blocks) * 32
-    assert blocks[0] is blocks[rope_tables.KEPT] and kept.table(np.array([5], np.int64), 8, 10_000) is blocks[5]
-    long = [kept.table(np.arange(n), 8, 10_000) for n in (1000, 1001)]
+    assert blocks[0] is blocks[rope_tables.KEPT] and kept.table(np.array([5], np.int64), 8, Rope()) is blocks[5]
+    long = [kept.table(np.arange(n), 8, Rope()) for n in (1000, 1001)]
     counted = caches.runtime.meter.since(before)
     assert min(block.nbytes for block in long) >= 32_000
     assert counted["allocations"] == 2 * rope_tables.KEPT and counted["frees"] == rope_tables.KEPT
@@ -196,7 +196,7 @@ def test_the_oldest_table_makes_room_and_the_newest_are_kept() -> None:
 def test_tables_of_other_scalings_are_other_tables() -> None:
     kept = rope_tables.Tables(adapter().runtime)
     scalings: tuple[Scaling | None, ...] = (None, Linear(4), NTK(4), Linear(4))
-    blocks = [kept.table(np.array([9], np.int64), 8, 10_000, scaling) for scaling in scalings]
+    blocks = [kept.table(np.array([9], np.int64), 8, Rope(scaling=scaling)) for scaling in scalings]
     assert len(set(map(id, blocks))) == 3 and blocks[1] is blocks[3]
 
 

@@ -163,7 +163,7 @@ def test_the_line_of_every_position(caches: Caches, dims: int) -> None:
     for n in range(9):
         store.set_length(0, n)
         line.find(store.layers.lengths)
-        there = line.table(np.zeros(1), dims, 10000)
-        wanted = store.space.tables.table(np.array([n]), dims, 10000)
+        there = line.table(np.zeros(1), dims, Rope())
+        wanted = store.space.tables.table(np.array([n]), dims, Rope())
         found, same = (runtime.download(block, 0, dims * 4).tobytes() for block in (there, wanted))
         assert found == same

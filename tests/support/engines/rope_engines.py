@@ -71,7 +71,9 @@ def _by_ramp(plain: Array, scaling: YaRN, dims: int, base: float) -> Array:
         dims * np.log(scaling.original / (beta * 2 * np.pi)) / (2 * np.log(base))
         for beta in (scaling.beta_fast, scaling.beta_slow)
     )
-    low, high = max(np.floor(low), 0), min(np.ceil(high), dims - 1)
+    if not scaling.exact:
+        low, high = np.floor(low), np.ceil(high)
+    low, high = max(low, 0), min(high, dims - 1)
     ramp = (np.arange(dims // 2, dtype=F32) - F32(low)) / F32(max(high - low, 0.001))
     return _mean(plain, F32(1) - np.clip(ramp, F32(0), F32(1)), scaling.factor)
 
@@ -108,16 +110,32 @@ class Turning(Reference):
         dims = rope.dims or rows.shape[-1]
         first, second = pairs(rope.pairing, dims)
         with np.errstate(all="ignore"):
-            angle = positions.astype(F32)[:, None] * scaled(rope, dims, type(self).frequencies, positions)
+            angle = self.angle(rope, dims, positions)
             m = F32(attention_factor(rope.scaling))
             c, s = np.cos(angle) * m, np.sin(angle) * m
             wide = np.asarray(rows).astype(F32)
             x0, x1 = wide[..., first], wide[..., second]
             turned = np.asarray(made)
             turned[..., first], turned[..., second] = x0 * c - x1 * s, x0 * s + x1 * c
-        still = (positions == 0) & (m == 1)
+        still = np.atleast_2d(positions == 0).all(0) & (m == 1)
         turned[:, :, still] = np.asarray(rows)[:, :, still]
         return made
+
+    def angle(self, rope: Rope, dims: int, positions: Array) -> Array:
+        """Angles `[n, pairs]`; of three positions, as transformers splits and joins them."""
+        three = [
+            each.astype(F32)[:, None] * scaled(rope, dims, type(self).frequencies, each)
+            for each in np.atleast_2d(positions)
+        ]
+        if rope.sections is None:
+            return three[0]
+        made, (_, height, width, interleaved) = three[0].copy(), rope.sections
+        if interleaved:
+            for axis, number in ((1, height), (2, width)):
+                made[:, axis : 3 * number : 3] = three[axis][:, axis : 3 * number : 3]
+            return made
+        ends = np.cumsum(rope.sections[:3])[:-1]
+        return np.concatenate([np.split(part, ends, 1)[axis] for axis, part in enumerate(three)], 1)
 
 
 class Exponential(Turning):

@@ -20,14 +20,14 @@ def row(dims: int, n: int) -> Array:
 
 def beyond(released: Released, call: Call) -> str:
     """Say what is beyond the bound, by the list model; and by the reference, where both choose the same list."""
-    rows, dims = row(released.dims, len(call.positions)), released.dims
+    rows, dims = row(released.dims, call.positions.shape[-1]), released.dims
     found = np.concatenate([call.cosines, call.sines], -1).astype(np.float64)
     middle, bound, _ = listed.turned(listed.exactly(rows, "f32"), call.positions, released.rope, AS_TRANSFORMERS)
     off = np.abs(found - middle[0, 0])
     if (off > bound[0, 0]).any():
         return f"{off.max():.3g} off, at {call.positions.tolist()}"
     original = getattr(released.rope.scaling, "original", 0)
-    alike = (call.positions >= original) == (call.positions.max() >= original)
+    alike = np.atleast_2d((call.positions >= original) == (call.positions.max() >= original)).all(0)
     here = rope.rotate(rows, call.positions, released.rope)[0, 0].reshape(-1, dims).astype(np.float64)
     off = np.abs(found - here)[alike]
     return f"{off.max():.3g} off the reference" if (off > bound[0, 0][alike]).any() else ""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvspec import rope_sections
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.rope_scaling import parsed
@@ -16,6 +17,9 @@ from kvspec.tables import table
 HERE = Path(__file__).parent
 FROZEN = HERE / "rope_tables.json"
 """What `python -m tools.rope_tables --write` froze."""
+
+
+LLAMA = "llama", "LlamaConfig", "LlamaRotaryEmbedding"
 
 
 class Released(NamedTuple):
@@ -27,15 +31,23 @@ class Released(NamedTuple):
     context: int
     length: int
     parameters: dict[str, Any]
+    sections: str | None
+    model: tuple[str, str, str]
+    """The module of transformers, the class of its config, and that of its RoPE."""
 
     @property
     def rope(self) -> Rope:
         """As this spec has it."""
-        return Rope("neox", int(self.parameters["rope_theta"]), None, parsed(self.scaling))
+        base, sections = int(self.parameters["rope_theta"]), rope_sections.parsed(self.sections)
+        return Rope("neox", base, None, parsed(self.scaling), sections)
 
     @property
-    def calls(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each call: of a short prompt, and of a long one; up to one length, if there is one."""
+    def calls(self) -> tuple[Any, ...]:
+        """The positions of each call: of a short prompt, and of a long one; up to one length, if there is one. With
+        sections an image early and one late, and text."""
+        if self.sections:
+            image = (0, 0, 0, 0), (0, 0, 1, 2), (0, 1, 0, 3)
+            return *(tuple(tuple(at + p for p in axis) for axis in image) for at in (5, 32_000)), ((7, 4095),) * 3
         if self.length:
             return ((0, 1, 4095, self.length - 1),)
         return (0, 1, 2047, 4095), (1, 4096, 8192, self.context - 1)
@@ -44,7 +56,9 @@ class Released(NamedTuple):
 def _released(name: str, row: dict[str, Any]) -> Released:
     told = row["parameters"]
     lists = {key: ",".join(map(repr, value)) for key, value in told.items() if isinstance(value, list)}
-    return Released(name, row["dims"], row["scaling"].format(**lists), row["context"], row.get("length", 0), told)
+    scaling, model = row["scaling"].format(**lists), tuple(row.get("model", LLAMA))
+    length, sections = row.get("length", 0), row.get("sections")
+    return Released(name, row["dims"], scaling, row["context"], length, told, sections, model)
 
 
 RELEASED = tuple(_released(*row) for row in table("support.samples", "released_ropes").items())
@@ -52,7 +66,7 @@ RELEASED = tuple(_released(*row) for row in table("support.samples", "released_r
 
 
 class Call(NamedTuple):
-    """What transformers computed for the positions `[n]` of a call."""
+    """What transformers computed for the positions of a call, `[n]`, or `[3, n]` with sections."""
 
     positions: Array
     cosines: Array

@@ -8,11 +8,13 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import planted
-from kvconform.bugs.real.rope import Scaled, divided, divisors
+from kvconform.bugs.real.rope import InSections, Scaled, by_axes, divided, divisors
 from kvref.list_model import rope_scaling as listed
+from kvref.rope import demand
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope_sections import Sections
 
 
 @planted("wrong-position", breaks="ROPE-31")
@@ -117,3 +119,70 @@ class MovedAndLouder(Reference):
             return made
         computed = replace(rope.scaling, attention_factor=None)
         return super().rotate(rows, positions, rope._replace(scaling=computed))
+
+
+@planted("wrong-position", breaks="ROPE-43 ROPE-44")
+class WidthAndHeight(InSections):
+    """The height is taken for the width, and the width for the height."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        return positions[[0, 2, 1]], rope
+
+
+@planted("wrong-position", breaks="ROPE-43")
+class SectionsOfElements(InSections):
+    """Sections that follow each other are counted in elements, of which a pair has two."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        if sections.interleaved:
+            return positions, rope
+        first, second = sections.time // 2, (sections.time + sections.height) // 2
+        return positions, rope._replace(sections=Sections(first, second - first, sum(sections[:3]) - second))
+
+
+@planted("wrong-position", breaks="ROPE-43 ROPE-44")
+class FirstPatch(InSections):
+    """Every row of an image is turned as its first one, but for the time."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        return np.where([[True], [False], [False]], positions, positions[:, :1]), rope
+
+
+@planted("wrong-position", breaks="ROPE-14")
+class TimeMovedAlone(Reference):
+    """Rows that were turned move in time, and in no image."""
+
+    def __init__(self) -> None:
+        self.last: Array | None = None
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        if rows is self.last and rope.sections is not None:
+            positions = positions * np.array([[1], [0], [0]])
+        self.last = super().rotate(rows, positions, rope)
+        return self.last
+
+
+@planted("missing-refusal", breaks="ROPE-45")
+class RestByTime(Reference):
+    """Pairs that no section names are turned by the time, and what is too many is dropped."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        dims = rows.shape[-1] if rope.dims is None else rope.dims
+        if rope.sections is None or rows.size == 0 or dims < 2:
+            return super().rotate(rows, positions, rope)
+        demand(rows, positions, rope._replace(sections=Sections(dims // 2, 0, 0)))
+        axes = np.clip(listed.axes(rope, dims), 0, 2)
+        axes[max(0, sum(rope.sections[:3])) :] = 0
+        return by_axes(self, rows, positions, rope, lambda pair: int(axes[pair]))
+
+
+@planted("wrong-position", breaks="ROPE-42")
+class BeginRounded(Scaled):
+    """The ramp of YaRN begins at a whole pair, and ends where it is told to."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        if not isinstance(scaling, YaRN) or not scaling.exact:
+            return scaling
+        first, last = listed.ramp(scaling, dims, rope.base)
+        ramp = np.clip((np.arange(dims // 2) - np.floor(first)) / (last - np.floor(first) + 1e-9), 0, 1)
+        return divided(scaling, scaling.factor / ((1 - ramp) * (scaling.factor - 1) + 1))

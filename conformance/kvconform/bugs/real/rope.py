@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from kvref.rope import demand
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.rope_scaling import NTK, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope_sections import Sections
 
 
 @planted("ROPE-05", breaks="ROPE-14")
@@ -52,6 +54,16 @@ class RoundedBefore(Reference):
         wide, step = super().rotate(rows.astype(np.float32), positions, rope).view(np.uint32), np.uint32(1 << 11)
         twice = ((wide + step // 2 - 1 + (wide // step & 1)) // step * step).view(np.float32)
         return np.where((positions == 0)[:, None], rows, twice.astype(rows.dtype))
+
+
+def by_axes(adapter: Reference, rows: Array, positions: Array, rope: Rope, axis: Callable[[int], int]) -> Array:
+    """Rows turned in sections, each pair by the position that a function names by its number."""
+    made, dims = rows.copy(), rope.dims or rows.shape[-1]
+    turned = [Reference.rotate(adapter, rows, each, rope._replace(sections=None)) for each in positions]
+    for pair in range(dims // 2):
+        at = [2 * pair, 2 * pair + 1] if rope.pairing == "norm" else [pair, pair + dims // 2]
+        made[..., at] = turned[axis(pair)][..., at]
+    return made
 
 
 class Scaled(Reference):
@@ -172,3 +184,70 @@ class ListsOfAnyLength(Reference):
             short, long = ((x + (x[-1],) * dims)[: dims // 2] for x in (scaling.short, scaling.long))
             rope = rope._replace(scaling=replace(scaling, short=short, long=long))
         return super().rotate(rows, positions, rope)
+
+
+@planted("ROPE-19", breaks="ROPE-42")
+class AlwaysRounded(Scaled):
+    """The ramp of YaRN ends at whole pairs, whatever is said."""
+
+    def wrong(self, scaling: Scaling, dims: int, rope: Rope, positions: Array) -> Scaling | None:
+        return replace(scaling, exact=False) if isinstance(scaling, YaRN) else scaling
+
+
+class InSections(Reference):
+    """Turns rows of three positions by other sections or positions than those that are asked for."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        if rope.sections is None or rows.size == 0:
+            return super().rotate(rows, positions, rope)
+        demand(rows, positions, rope)
+        return super().rotate(rows, *self.wrong(rope.sections, positions, rope))
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        raise NotImplementedError
+
+
+@planted("ROPE-20", breaks="ROPE-43 ROPE-44")
+class TimeAlone(InSections):
+    """A kernel reads one position a row: its time."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        return positions[0], rope._replace(sections=None)
+
+
+@planted("ROPE-21", breaks="ROPE-44")
+class OneAfterAnother(InSections):
+    """Sections that take turns follow each other."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        return positions, rope._replace(sections=sections._replace(interleaved=False))
+
+
+@planted("ROPE-22", breaks="ROPE-43")
+class InTurns(Reference):
+    """Sections that follow each other take turns, as those of a newer model do."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        made, sections = super().rotate(rows, positions, rope), rope.sections
+        if sections is None or sections.interleaved or rows.size == 0:
+            return made
+        return by_axes(self, rows, positions, rope, lambda pair: pair % 3 if pair < 3 * sections[pair % 3] else 0)
+
+
+@planted("ROPE-23", breaks="ROPE-44")
+class TurnsToTheEnd(Reference):
+    """Sections take turns up to the last pair, beyond what they say."""
+
+    def rotate(self, rows: Array, positions: Array, rope: Rope) -> Array:
+        made = super().rotate(rows, positions, rope)
+        if rope.sections is None or not rope.sections.interleaved or rows.size == 0:
+            return made
+        return by_axes(self, rows, positions, rope, lambda pair: pair % 3)
+
+
+@planted("ROPE-24", breaks="ROPE-1")
+class HalvesInSections(InSections):
+    """Rows of three positions are turned in halves, whatever the pairing is."""
+
+    def wrong(self, sections: Sections, positions: Array, rope: Rope) -> tuple[Array, Rope]:
+        return positions, rope._replace(pairing="neox")

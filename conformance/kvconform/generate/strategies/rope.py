@@ -78,6 +78,9 @@ STILL = (
     "rotate 1 1 base=0",
     "rotate 2 3 scaling=yarn:4:64:8:1",
     "rotate 1 1 scaling=linear:0.5",
+    "rotate 4 1 sections=0,1,1 columns=2",
+    "rotate 4 1 sections=1,1,0:interleaved columns=2 by=-1",
+    "rotate 1 1 sections=2,1,0",
     "rotate 2 1 positions=1",
     "rotate 0 1 dims=3",
     "rotate 3 2 k_dim=7 dims=6 kv_heads=2 batch=2 fill=bits",
@@ -101,6 +104,16 @@ def plans() -> list[Plan]:
 def _plan(kind: str, config: Config) -> Plan:
     look = "append 0" if kind == "store" else "view"
     return plan(f"rope {kind}", Trace(kind, config), moves, continuations, look)
+
+
+@st.composite
+def sections(draw: st.DrawFn, pairs: int) -> str:
+    """Draw sections of these many pairs, which follow each other or take turns."""
+    if draw(st.booleans()):
+        height, width = (draw(st.integers(0, (pairs - each + 2) // 3)) for each in (1, 2))
+        return f" sections={pairs - height - width},{height},{width}:interleaved"
+    first, last = sorted((draw(st.integers(0, pairs)), draw(st.integers(0, pairs))))
+    return f" sections={first},{last - first},{pairs - last}"
 
 
 @st.composite
@@ -146,7 +159,8 @@ class _Drawing(Drawing):
         odd = self.of(*[""] * 12, " k_dim=5", " positions=1", " base=0")
         pairing = self.of(*PAIRINGS) if odd == " base=0" else self._turning()
         scaling = self.of("", "", self._scaling(width - width % 2, self.of(8, 64, CONTEXT)))
-        return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}{scaling}"
+        image = self.of("", "", self._image(width // 2 + self.of(*[0] * 12, 1)))
+        return f"rotate {n} {at} pairing={pairing}{dims}{more}{sort}{odd}{scaling}{image}"
 
     def _stretch(self) -> str:
         """Rotate heads as wide as those of released models, in contexts as long, by a scaling."""
@@ -155,7 +169,11 @@ class _Drawing(Drawing):
         how = f"pairing={self.of(*PAIRINGS)} base={base} k_dim={width} kv_heads=1 dtype={self.of('f32', 'f16')}"
         scaling = self._scaling(width, CONTEXT)
         by = "" if "longrope" in scaling else self.of("", "", f" by={self.of(-1, -4096)}")
-        return f"rotate {n} {at} {how}{scaling}{by}"
+        return f"rotate {n} {at} {how}{scaling}{by}{self.of('', self._image(width // 2))}"
+
+    def _image(self, pairs: int) -> str:
+        """Give rows three positions, mostly of an image."""
+        return f"{self.draw(sections(pairs))}{self.of('', ' columns=1', ' columns=2', ' columns=3')}"
 
     def _scaling(self, dims: int, original: int) -> str:
         """Draw a scaling of rows of these many elements; now and then one that is refused."""
@@ -166,7 +184,7 @@ class _Drawing(Drawing):
             f"linear:{factor}",
             f"ntk:{factor}",
             f"llama3:{factor}:{self.of('1:4', '0.5:32')}:{original}",
-            f"yarn:{factor}:{original}{bounds}{m if bounds else ''}",
+            f"yarn:{factor}:{original}{bounds}{m if bounds else ''}{self.of('', ':exact')}",
             f"longrope:{factor}:{original}:{':'.join(lists)}{m}",
             *self.of((), (), ("linear:0.5", "llama3:8:4:1:64", "yarn:4:64:1:32", "longrope:4:8:1:1", "ntk:0")),
         )

@@ -22,12 +22,14 @@ def _kept(x: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (x - low) / (high - low)))
 
 
-def _ends(scaling: Any, dims: int, base: int) -> tuple[int, int]:
+def _ends(scaling: Any, dims: int, base: int) -> tuple[float, float]:
     """Where YaRN's ramp begins and ends."""
     pair = dims / (2 * math.log(base))
     fast, slow = (
         pair * math.log(scaling.original / (math.tau * n)) for n in (scaling.beta_fast, scaling.beta_slow)
     )
+    if scaling.exact:
+        return max(0, fast), min(dims - 1, slow)
     return max(0, math.floor(fast)), min(dims - 1, math.ceil(slow))
 
 
@@ -35,8 +37,10 @@ def _demand(scaling: Any, dims: int, base: int) -> None:
     """Refuse what gives no frequencies."""
     for name, told in vars(scaling).items():
         for number in told if isinstance(told, tuple) else (told,):
-            want(number is None or (math.isfinite(number) and number > 0), f"{name} {number}")
-            want(number is None or name not in ("factor", "alpha") or number >= 1, f"{name} {number}")
+            if isinstance(number, bool | None):
+                continue
+            want(math.isfinite(number) and number > 0, f"{name} {number}")
+            want(name not in ("factor", "alpha") or number >= 1, f"{name} {number}")
     match type(scaling).__name__:
         case "NTK":
             want(dims > 2, f"NTK of {dims} elements")
@@ -87,8 +91,29 @@ def _divisors(scaling: Any, dims: int, base: int, positions: Any) -> Any:
     return np.array([[_divisor(scaling, i, dims, base, int(p)) for i in range(dims // 2)] for p in positions])
 
 
+def _angles(rope: Any, dims: int, positions: Any) -> Any:
+    """Positions, divided for each pair as its angle is, `[n, pairs]`."""
+    divided = np.asarray(positions, np.float64)[:, None] / _divisors(rope.scaling, dims, rope.base, positions)
+    return np.broadcast_to(divided, (len(positions), dims // 2))
+
+
+def _order(sections: Any, pairs: int) -> list[int]:
+    """Which position turns each pair: 0 the time, 1 the height, 2 the width."""
+    left = [sections.time, sections.height, sections.width]
+    want(min(left) >= 0 and sum(left) == pairs, f"{sections} of {pairs} pairs")
+    if not sections.interleaved:
+        return [axis for axis in range(3) for _ in range(left[axis])]
+    order = []
+    for pair in range(pairs):
+        axis = pair % 3 if left[pair % 3] else 0
+        want(left[axis] > 0, f"{sections} of {pairs} pairs")
+        left[axis] -= 1
+        order.append(axis)
+    return order
+
+
 def turned(rows: Any, positions: Any, rope: Any) -> Any:
-    """Rows `[..., n, dim]`, each turned by its position."""
+    """Rows `[..., n, dim]`, each turned by its position, or by three."""
     dims = rows.shape[-1] if rope.dims is None else rope.dims
     want(dims % 2 == 0 and 2 <= dims <= rows.shape[-1] and rope.base >= 1, f"{dims} elements, base {rope.base}")
     real, imaginary = (
@@ -97,8 +122,12 @@ def turned(rows: Any, positions: Any, rope: Any) -> Any:
         else (slice(0, dims // 2), slice(dims // 2, dims))
     )
     frequencies = rope.base ** (-np.arange(0, dims, 2, dtype=np.float64) / dims)
-    divisors = _divisors(rope.scaling, dims, rope.base, positions)
-    angles = np.asarray(positions, np.float64)[:, None] * frequencies / divisors
+    if rope.sections is None:
+        angles = _angles(rope, dims, positions) * frequencies
+    else:
+        order = _order(rope.sections, dims // 2)
+        three = [_angles(rope, dims, each) for each in positions]
+        angles = np.stack([three[axis][:, i] for i, axis in enumerate(order)], 1) * frequencies
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         points = np.empty(wide[..., real].shape, np.complex128)
@@ -135,5 +164,6 @@ class Complex(attention.Float64):
         want(rows.ndim == 4, f"rows are {rows.shape}")
         if rows.size == 0:
             return rows.copy()
-        want(positions.shape == (rows.shape[2],), f"{rows.shape[2]} rows, positions {positions.shape}")
+        shape = rows.shape[2:3] if rope.sections is None else (3, rows.shape[2])
+        want(positions.shape == shape, f"{rows.shape[2]} rows, positions {positions.shape}")
         return turned(rows, positions, rope)
