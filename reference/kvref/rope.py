@@ -84,18 +84,15 @@ def _fit(sections: Sections | None, dims: int) -> bool:
     """Whether sections are of all pairs of these many elements, and have as many pairs as they say."""
     if sections is None:
         return True
-    numbers = sections[:3]
-    if min(numbers) < 0 or sum(numbers) != dims // 2:
-        return False
     found = [axis(sections, i) for i in range(dims // 2)]
-    return all(found.count(which) == n for which, n in enumerate(numbers))
+    return all(found.count(which) == n for which, n in enumerate(sections[:3]))
 
 
 def axis(sections: Sections, pair: int) -> int:
     """Which of a row's three positions turns a pair: 0 for time, 1 for height, 2 for width."""
     if sections.interleaved:
         third = pair % 3
-        return third if pair < 3 * sections[third] else 0
+        return third if pair // 3 < sections[third] else 0
     return 0 if pair < sections.time else 1 if pair < sections.time + sections.height else 2
 
 
@@ -174,7 +171,7 @@ def _table(positions: Array, rope: Rope, dims: int) -> tuple[Array, Array]:
         return rope_tables.table(positions, dims, rope.base, rope.scaling)
     tables = [rope_tables.table(each, dims, rope.base, rope.scaling) for each in positions]
     turning = [tables[axis(rope.sections, i)] for i in range(dims // 2)]
-    c, s = (np.stack([t[part][:, i] for i, t in enumerate(turning)], -1) for part in (0, 1))
+    c, s = (np.stack([t[part][:, i] for i, t in enumerate(turning)], axis=1) for part in (0, 1))
     return c, s
 
 
