@@ -128,10 +128,12 @@ def blocks(draw: st.DrawFn, config: Config) -> Sides:
 
 @law("RAGGED-30", needs=("ragged", "growing"))
 def apart(draw: st.DrawFn, config: Config) -> Sides:
-    """A batch taken apart and joined again, or left alone; then more rows."""
+    """A batch without a window taken apart and joined again, or left alone; then more rows. With a window it would
+    need rings."""
+    config = config.changed(window=None)
     b = _built(draw, config)
     names = "BCDE"[: config.batch]
-    opens = [f"open {name} kind={ragged.single(config)} batch=1" for name in names]
+    opens = [f"open {name} kind=growing batch=1" for name in names]
     taken = [f"extract {s} {name}" for s, name in enumerate(names)]
     more = f"feed {listed(draw(st.integers(0, 2)) for _ in names)}"
     left = [*b.ops, *opens, *taken, f"join {names}", more]
