@@ -116,6 +116,8 @@ class Trial:
             self._agrees(waiting.popleft())
         for left in waiting:
             left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
+        if self.AHEAD == 1 and not self.kept.dropped:
+            self.result.session = self.session
 
     def _asked(self, op: Operation) -> PendingStep:
         inputs, last = self.trace_inputs.make(op), last_of(op)

@@ -153,8 +153,8 @@ class Planted:
     def _queries(names: list[int], mask: Array | None, at: tuple[int, int], count: int) -> Iterator[Scores]:
         for query in range(count):
             found = visible.seen(names, mask, at, query) or []
-            once = len({serial for serial, _ in found}) == len(found)
-            yield dict(found) if once else SeenTwice(found)
+            scores = dict(found)
+            yield scores if len(scores) == len(found) else SeenTwice(found)
 
     @staticmethod
     def _of_bug(want: Expected, step: Step, shows: dict[str, Any]) -> Expected:

@@ -71,18 +71,24 @@ def on(
 
 
 class Recorded:
-    """The answers of a trial again, as a session."""
+    """The answers of a trial again, as a session; behind them those of a session that goes on, if one is given."""
 
-    def __init__(self, seen: TrialResult) -> None:
-        self._begun, self._answers = seen.begun, iter([got for _, got in seen.steps])
+    def __init__(self, seen: TrialResult, goes_on: Performs | None = None) -> None:
+        self._begun, self._answers, self._goes_on = seen.begun, iter([got for _, got in seen.steps]), goes_on
 
     def begin(self, kind: str, config: Config) -> Step:
         """What was answered when cache A was opened."""
         return self._begun
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
-        """What was answered to the next operation."""
-        return next(self._answers)
+        """What was answered to the next operation, or is answered now."""
+        return next(self._answers, None) or self._goes_on.do(op, inputs)  # type: ignore[union-attr]
+
+
+def behind(seen: TrialResult, deviating: Deviating, adapter: Description) -> TrialResult:
+    """A trial whose session can go on, judged from its beginning by oracles that deviate: what was answered is not
+    asked again."""
+    return run(seen.trace, Recorded(seen, seen.session), adapter, seen.level, deviating=deviating)
 
 
 def explained(

@@ -50,11 +50,18 @@ class TrialResult:
     """Why the adapter deviates earlier in the trace, where that is known: then it is judged by that."""
     begun: Step = field(default_factory=Step)
     """What the adapter answered when cache A was opened."""
+    session: Any = None
+    """The session, where it was asked for nothing behind the last step, and all its answers are kept."""
 
     @property
     def failed(self) -> bool:
         """Whether the adapter differed."""
         return bool(self.differences)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its session can go on behind the difference, as what operations take does not follow from it."""
+        return self.session is not None and {d.field for d in self.differences}.isdisjoint(("result", "failed"))
 
     def shows(self, clause: str) -> bool:
         """Whether bounds were narrow enough to show a breach of a clause."""

@@ -124,7 +124,17 @@ class AdapterUnderTest:
         """One trial, counted nowhere. What differs may be known, with its reason if that is wanted; then what lies
         behind it is judged too."""
         seen = self.run(trace, watch)
-        return self.explaining.explain(seen, partial(self._on, trace), self.failure_of, reasons)
+        return self.explaining.explain(seen, partial(self._behind, seen), self.failure_of, reasons)
+
+    def _behind(self, seen: TrialResult, deviating: Deviating) -> TrialResult:
+        """A trial judged by oracles that deviate, as its session goes on. Where that cannot be, or something else
+        differs, the whole trace runs again."""
+        if seen.goes_on:
+            behind = trial.behind(seen, deviating, self.adapter)
+            self.operations += len(behind.steps) - len(seen.steps)
+            if not behind.failed:
+                return behind
+        return self._on(seen.trace, deviating)
 
     def known_by(self, trace: Trace, why: str) -> TrialResult:
         """One trial up to its first difference, counted nowhere. The difference is known where the deviation with

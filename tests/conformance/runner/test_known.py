@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -12,12 +13,17 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform.judge import planted
+from kvconform.judge.storage import Difference
+from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.verdict import known, models, outcomes
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec import notation
 from kvspec.contract import description
 from kvspec.errors import BadInput
+from kvspec.operations.table import Operation
 from kvspec.records.run import Record
+from kvspec.session.driver import Session
+from kvspec.session.step import NOTHING, Inputs, Step
 from support.engines import known_engines, second_bugs, update_engines
 from support.running import command_line, judging
 from support.running.judging import broken, clause
@@ -313,7 +319,44 @@ def test_known_failures_use_up_no_budget_and_are_shortened_once() -> None:
             for _ in range(60):
                 under_test.judge(trace, "explore")
         assert under_test.budget_used == 0 and tally.failures and all(f.expected for f in tally.failures)
-    assert under_test.operations - before == 60 * (1 + 3), "up to the first difference, then the whole trace"
+    assert under_test.operations - before == 60 * 3, "the session goes on behind the first difference"
+
+
+class Counting(LocalAdapter):
+    """Counts the operations that the engine is asked for."""
+
+    asked = 0
+
+    def session(self, observe: tuple[str, ...]) -> Session:
+        outer = self
+
+        class Counted(Session):
+            def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
+                outer.asked += op["op"] != "open"
+                return super().do(op, inputs)
+
+        return Counted(self.worker.adapter, observe)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked", "known"),
+    [(second_bugs.SlidingCache, 3, True), (second_bugs.DropsBeforeThree, 3 + 3, False)],
+)
+def test_an_engine_is_asked_again_only_where_it_does_what_no_model_does(
+    engine: Any, asked: int, known: bool
+) -> None:
+    under_test = Counting(engine, known=(WIDE,))
+    seen = under_test.trial(notation.trace("ring", "kv_heads=1 window=2", "append 5; append 1; append 3"))
+    assert (under_test.asked, under_test.operations, bool(seen.known)) == (asked, asked, known)
+
+
+@pytest.mark.parametrize(("field", "goes_on"), [("sees", True), ("result", False), ("failed", False)])
+def test_a_session_goes_on_unless_what_operations_take_follows_from_what_differed(
+    field: str, goes_on: bool
+) -> None:
+    seen = TrialResult(notation.trace("ring", "window=1", "append 1"), "visible", session=object())
+    seen.differences.append(Difference(field, "differs"))
+    assert seen.goes_on == goes_on
 
 
 def test_a_known_failure_is_shortened_by_its_first_difference_and_its_own_model() -> None:
