@@ -11,6 +11,7 @@ from kvconform.judge import steps as drawn_steps
 from kvconform.judge import trial
 from kvconform.oracle.reference import REFERENCE, CitingReference
 from kvconform.runner.settings import require_known
+from kvreports import terminal
 from kvreports.drawing.text import draw as drawn
 from kvspec.moved_clauses import moved, now
 from kvspec.notation import sentence
@@ -86,4 +87,4 @@ def _steps(name: str) -> None:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False)
+    return textwrap.fill(text, terminal.width(), subsequent_indent=indent, break_long_words=False)

@@ -10,11 +10,15 @@ from collections import Counter
 from tabulate import tabulate
 
 from kvadapters import find
+from kvreports import terminal
 from kvspec.chapters import TEXTS
 from kvspec.reading.clauses import index, title
 from kvspec.registry import LETTERS
 
 Rows = list[dict[str, str]]
+
+MOST, GAP = 24, 2
+"""Characters of a column before the last at most; between two columns, and beside a heading."""
 
 
 def adapters() -> Rows:
@@ -45,7 +49,19 @@ def main(options: Namespace) -> int:
         json.dump(found[options.what] if options.what else found, sys.stdout, indent=1)
         print()
         return 0
-    style = "github" if options.format == "markdown" else "simple"
-    widths = [None, None, None, 80] if options.what == "clauses" and style == "simple" else None
-    print("\n\n".join(tabulate(r, headers="keys", tablefmt=style, maxcolwidths=widths) for r in found.values()))
+    shown = _markdown if options.format == "markdown" else _for_terminal
+    print("\n\n".join(map(shown, found.values())))
     return 0
+
+
+def _markdown(rows: Rows) -> str:
+    return tabulate(rows, headers="keys", tablefmt="github")
+
+
+def _for_terminal(rows: Rows) -> str:
+    """A table as wide as the terminal: the last column takes what the others leave, where they are not too wide."""
+    head = list(rows[0])
+    longest = [max(len(name) + GAP, *(len(row[name]) for row in rows)) for name in head]
+    widths = [min(wide, MOST) for wide in longest[:-1]]
+    left = terminal.width() - sum(widths) - GAP * len(widths)
+    return terminal.table(head, [list(row.values()) for row in rows], [*widths, max(terminal.LEAST, left)])

@@ -20,6 +20,7 @@ from kvconform.judge import trial
 from kvconform.message import tell
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
 from kvconform.worker.remote_session import RemoteSession
+from kvreports import terminal
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
 from kvspec.notation import operation
@@ -53,7 +54,8 @@ def main(options: Namespace) -> int:
         try:
             adapter = worker.describe()
             claims = ", ".join(f"{p} at {c.level}" for p, c in adapter.chapters.items())
-            print(f"ok    it starts and describes itself: {f'{adapter.name} {adapter.version}'.strip()}: {claims}")
+            told = f"it starts and describes itself: {f'{adapter.name} {adapter.version}'.strip()}: {claims}"
+            print(terminal.paragraph(told, terminal.width(), "ok    ", " " * 6))
         except WorkerFailure as e:
             print(f"FAIL  it starts and describes itself: {e.verdict}: {e}")
             return 1
@@ -106,7 +108,8 @@ def _proposed(adapter: Description, worker: Worker, python: bool) -> Iterator[st
     if not claimed.chapters:
         yield "\nThere is nothing to claim yet: no cache takes rows."
         return
-    yield "\nA first claim. Remove abilities that the engine does not promise; add those that it should have."
+    words = "A first claim. Remove abilities that the engine does not promise; add those that it should have."
+    yield "\n" + terminal.paragraph(words, terminal.width())
     if python and (kind := _updated(adapter)) in claimed.chapters:
         yield f"\nAs from_update takes it, beside what is given already:\n\n{_functions(adapter, claimed, kind)}"
     yield f"\nAs a description says it:\n\n{claim_json(claimed)}"

@@ -263,6 +263,19 @@ def test_list_knows_every_clause_in_every_format() -> None:
     assert re.search(r"^reference +kvadapters\.reference:Reference$", table, re.M) and "snapshot" in table
 
 
+@pytest.mark.parametrize("columns", [70, 80, 120])
+@pytest.mark.parametrize(
+    "command", ["list chapters", "list clauses", "explain RING", "explain RING-5", "explain STEP"]
+)
+def test_texts_are_as_wide_as_the_terminal(command: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for drawings, addresses and names, which are not broken."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = kvconform(*command.split()).stdout.splitlines()
+    prose = [line for line in lines if not re.search(r"https?:|^Example |^ +\d+  |^ {5}\w|\w+\.\w+:\w+$", line)]
+    longest = max(map(len, prose))
+    assert longest <= columns and (columns == 120 or longest > columns - 20), max(prose, key=len)
+
+
 SMOKE = {
     "Fake": (0, "ok    growing: free: the cache returns to never written"),
     "NoopRewind": (1, "FAIL  growing: rewind 2: a rewind drops the last row"),
