@@ -74,7 +74,7 @@ class Caches(Timing):
                 "ring": {"level": "storage", "grows": "free"},
                 "bounded": {"level": "storage", "grows": "step"},
                 **dict.fromkeys(BY_STORAGE, "storage"),
-                "layers": {"level": "visible", "without": ["state", "conv"]},
+                "layers": "visible",
             },
         }
 

@@ -1,4 +1,5 @@
-"""Layers of unlike views on a device: one offset, one block of rows, one launch an append.
+"""Layers of unlike views on a device: one offset, one block of rows, one launch an append; and another block and another
+launch where layers fold their tokens into states.
 
 A layer has at any offset what it needs there and no more, so what was dropped follows from the offset alone.
 """
@@ -15,10 +16,29 @@ from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.layer_rows import LayerRows, View
+from kvgpu.memory.states import States
+from kvgpu.runtime import Block
 from kvspec.contract import Lengths, Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals
 from kvspec.refusals import layers as refusals_layers
+
+
+class SavedLayers(Snapshot):
+    """The rows that layers need at an offset, and their states there."""
+
+    states: Block | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows and states in device memory; 0 after it was closed."""
+        return 0 if self.gone else super().nbytes + (self.states.nbytes if self.states else 0)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        super().close()
+        if self.states is not None:
+            self.states.release()
 
 
 class Layered(snapshot.Restoring):
@@ -33,15 +53,22 @@ class Layered(snapshot.Restoring):
         if not acceptable(config) or config.batch != 1 or config.layers != len(own) or not all(map(_proper, views)):
             raise refusals_layers.config("LAYER-1", config)
         row_forms.demand(config)
-        self.shown = [self._shown(own, layer, text) for layer, text in enumerate(texts)]
+        folds = [number for number, view in enumerate(views) if view.kind == "state"]
+        if folds and config.form is not None:
+            raise refusals_layers.config("LAYER-1", config)
+        self.shown = [self._shown(own, texts, layer) for layer in range(len(texts))]
         self.config, self.space = config, space
         self.rows = LayerRows(space, config, views)
+        self.states_of = {own[number]: i for i, number in enumerate(folds)}
+        self.folded = States(space, self.rows.one, folds)
         self.offset = self.queries = 0
 
-    def _shown(self, own: list[int], layer: int, text: str) -> int:
+    def _shown(self, own: list[int], texts: list[str], layer: int) -> int:
         """Give the number of the layer whose rows this one shows."""
-        owner = int(text.removeprefix("share:")) if text.startswith("share") else layer
-        if owner > layer or owner not in own or (owner == layer) != (layer in own):
+        if layer in own:
+            return own.index(layer)
+        owner = int(texts[layer].removeprefix("share:"))
+        if owner >= layer or owner not in own or texts[owner].startswith(("state", "conv")):
             raise refusals_layers.share("LAYER-2", layer, owner)
         return own.index(owner)
 
@@ -57,13 +84,17 @@ class Layered(snapshot.Restoring):
             together = self.rows.together
             if not fitting(together, keys, values):
                 raise refusals_layers.rows("CACHE-2", together.batch, together.kv_heads, keys.shape)
-            self.rows.append(self.rows.codecs.staged(keys, values), self.offset)
+            self.folded.ready()
+            source = self.rows.codecs.staged(keys, values)
+            self.rows.append(source, self.offset)
+            self.folded.append(source, self.offset)
             self.offset += n
         self.queries = n
 
     def free(self) -> None:
         """Return to never written, and give the memory back."""
         self.rows.release()
+        self.folded.release()
         self.offset = self.queries = 0
 
     def lengths(self) -> Lengths:
@@ -71,16 +102,33 @@ class Layered(snapshot.Restoring):
         return Lengths(self.offset)
 
     def held(self) -> int:
-        """Bytes of rows allocated."""
-        return self.rows.nbytes
+        """Bytes of rows and states allocated."""
+        return self.rows.nbytes + self.folded.held
+
+    def states(self) -> dict[int, Array]:
+        """The state of each layer that has one, `[kv_heads, k_dim, v_dim]` in f32."""
+        found = self.folded.read(self.offset)
+        return {layer: found[i] for layer, i in self.states_of.items()}
 
     def _first(self, view: View) -> int:
         """The first position, sinks not counted, that the last append's queries see."""
         return view.first(self.offset - self.queries)
 
     def histories(self) -> list[Pair]:
-        """For each layer the rows that the last append's queries see, in the order of positions, sinks first."""
-        return [self.rows.read(i, self._first(self.rows.views[i]), self.offset) for i in self.shown]
+        """For each layer the rows that the last append's queries see, in the order of positions, sinks first; those
+        of a convolution behind zeros. None of a state."""
+        return [self._history(i) for i in self.shown]
+
+    def _history(self, i: int) -> Pair:
+        view = self.rows.views[i]
+        if view.kind == "state":
+            return Pair(*(np.empty(self.rows.one.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
+        found, before = self.rows.read(i, self._first(view), self.offset), self._before(view)
+        return Pair(*(np.pad(a, ((0, 0), (0, 0), (before, 0), (0, 0))) for a in found)) if before else found
+
+    def _before(self, view: View) -> int:
+        """How many rows of zeros a convolution sees before position 0."""
+        return max(0, view.newest - 1 - (self.offset - self.queries)) if view.kind == "conv" else 0
 
     def mask(self) -> Array:
         """What each query of the last append sees of each history: `[layers of the model, 1, n, the widest]`."""
@@ -92,9 +140,14 @@ class Layered(snapshot.Restoring):
 
     def _seen(self, view: View) -> Array:
         """What each query sees of a layer's history, `[n, K]`."""
+        if view.kind == "state":
+            return np.zeros((self.queries, 0), bool)
         behind = np.arange(max(view.sinks, self._first(view)), self.offset)
         place = np.concatenate((np.arange(min(view.sinks, self.offset)), behind))
         query = np.arange(self.offset - self.queries, self.offset)
+        if view.kind == "conv":
+            place = np.concatenate((np.arange(-self._before(view), 0), place))
+            return np.asarray((place <= query[:, None]) & (place > query[:, None] - view.newest))
         first = np.array([view.first(int(p)) for p in query])
         shown: Array = (place < view.sinks) | (place >= first[:, None])
         return shown & (place <= query[:, None])
@@ -124,7 +177,10 @@ class Layered(snapshot.Restoring):
         """Copy what each layer needs at the offset, on the device; none if `start` is not before it."""
         if max(start, 0) >= self.offset:
             return None
-        return Snapshot(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
+        states = self.folded.save()
+        saved = SavedLayers(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
+        saved.states = states
+        return saved
 
     def _demand_within(self, saved: Snapshot, to: int) -> None:
         """Every layer was saved with the rows that are needed there."""
@@ -134,13 +190,18 @@ class Layered(snapshot.Restoring):
 
     def _put_back(self, saved: Snapshot, to: int) -> None:
         """Become what was saved, in all layers, then make `to` the offset."""
+        assert isinstance(saved, SavedLayers)
+        self.folded.ready()
         self.rows.put_back(saved.rows, saved.stop)
+        self.folded.put_back(saved.states)
         self.offset, self.queries = to, 0
 
 
 def _dropped(view: View, to: int, offset: int) -> bool:
-    """Whether a layer has dropped a row below `to` that queries there see. What it has beside sinks begins where
-    the view of a query at the offset does."""
+    """Whether a layer has dropped a row below `to` that queries there see, or has another state than that at `to`.
+    What it has beside sinks begins where the view of a query at the offset does."""
+    if view.kind == "state":
+        return to > 0
     return max(view.first(to), view.sinks) < min(view.first(offset), to)
 
 

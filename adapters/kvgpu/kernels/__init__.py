@@ -57,11 +57,14 @@ STORED = {"f32": "(x)", "f16": "(u16)f16_of(x)", "bf16": "(u16)bf16_of(x)"}
 ROPES = {f"rope_{dtype}": dtype for dtype in NUMBERS}
 """The kernels that turn rows."""
 
+FOLDS = {f"fold_{dtype}": dtype for dtype in NUMBERS}
+"""The kernels that fold rows into states."""
+
 KERNELS = dict.fromkeys(("prepare", "guards", "bound", "clear"), 1)
 KERNELS |= {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
 KERNELS |= {"number": 1, "poison": 1, "encode": 6, "decode": 6}
 KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
-KERNELS |= dict.fromkeys(SCORES, 5)
+KERNELS |= dict.fromkeys(SCORES, 5) | dict.fromkeys(FOLDS, 4)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 
 LIMITS = {"stream_fill": 1, "stream_read": 2, "stream_write": 1, "stream_copy": 2}
@@ -73,7 +76,7 @@ SEVERAL = {f"{kind}{n}": f"{kind}.inc" for kind in _EACH for n in WORDS}
 SEVERAL |= (
     dict.fromkeys(COPIES, "copy.inc") | dict.fromkeys(ATTENDS, "attend.inc") | dict.fromkeys(ROPES, "rope.inc")
 )
-SEVERAL |= dict.fromkeys(SCORES, "scores.inc")
+SEVERAL |= dict.fromkeys(SCORES, "scores.inc") | dict.fromkeys(FOLDS, "fold.inc")
 """The kernels that exist in several forms, with the text that each is made from."""
 
 PAST = {f"{name}16_past": f"{name}16" for name in ("copy", "move", "place", "scatter", "page", "layer")}
@@ -143,6 +146,8 @@ def _macros(name: str, read: Read) -> dict[str, str]:
         return {"ATTEND": name, **_over(*ATTENDS[name], read)}
     if name in SCORES:
         return {"SCORE": name, **_over(*SCORES[name], read)}
+    if name in FOLDS:
+        return _fold(name)
     return _rope(name) if name in ROPES else _each(name)
 
 
@@ -169,6 +174,12 @@ def _rope(name: str) -> dict[str, str]:
     """A kernel that turns rows of a dtype."""
     element, number = NUMBERS[ROPES[name]]
     return {"ROPE": name, "ELEMENT": element, "NUMBER(x)": number, "STORED(x)": STORED[ROPES[name]]}
+
+
+def _fold(name: str) -> dict[str, str]:
+    """A kernel that folds rows of a dtype."""
+    element, number = NUMBERS[FOLDS[name]]
+    return {"FOLD": name, "ELEMENT": element, "NUMBER(x)": number}
 
 
 def _with(defined: Mapping[str, str], text: str) -> str:

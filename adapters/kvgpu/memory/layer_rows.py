@@ -19,7 +19,8 @@ from kvspec.geometry import Config
 
 
 class View(NamedTuple):
-    """What a layer with rows shows. Of a chunk `newest` is its size: no query sees more rows than so many."""
+    """What a layer that is given rows shows. Of a chunk `newest` is its size: no query sees more rows than so many.
+    A state shows none, and its rows need to be kept no longer than those that a query alone sees."""
 
     kind: str
     newest: int = 0
@@ -30,6 +31,8 @@ class View(NamedTuple):
     def of(cls, text: str) -> View:
         """Read a view as a config has it, such as `sinks:1:2`."""
         kind, *sizes = text.split(":")
+        if kind == "state":
+            return cls(kind, 1)
         return cls(kind, *reversed([int(size) for size in sizes]))
 
     def first(self, p: int) -> int:
