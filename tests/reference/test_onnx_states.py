@@ -1,4 +1,4 @@
-"""ONNX's node tests of LinearAttention and CausalConvWithState, an independent standard: the reference's states, and
+"""ONNX's node tests of LinearAttention and CausalConvWithState, an independent standard: the reference's states and
 the rows that its convolutions see, give their outputs. `nox -s onnx-states` installs onnx."""
 
 from __future__ import annotations

@@ -8,13 +8,14 @@ import numpy as np
 
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.layout import Place
+from kvgpu.memory.row_groups import MOST_PARTS
 from kvgpu.runtime import Block, Work
 from kvspec.geometry import DTYPES, Array, Config
 
 
 class States:
-    """One state `[kv_heads, k_dim, v_dim]` in f32 for each of `blocks`: which of the layers that are given rows have
-    one. At offset 0 they are zeros, whatever the block holds; there is a block from the first append on."""
+    """One state `[kv_heads, k_dim, v_dim]` in f32 for each of `blocks`: which of the layers given rows have one.
+    At offset 0 they are zeros, whatever the block holds; there is a block from the first append on."""
 
     def __init__(self, space: Workspace, config: Config, blocks: Sequence[int]) -> None:
         self.space, self.config, self.count = space, config, len(blocks)
@@ -45,7 +46,7 @@ class States:
         if self.block is None:
             return
         config, size = self.config, DTYPES[self.config.dtype].itemsize
-        work = Work(config.v_dim, config.k_dim, self.count * config.kv_heads)
+        work = Work(config.v_dim, config.k_dim, self.count, min(config.kv_heads, MOST_PARTS))
         where = source.slots, config.k_dim, config.v_dim, source.keys_at // size, source.values_at // size
         blocks = source.keys, source.values, self.block, self.blocks
         kernel = f"fold_{config.dtype}"

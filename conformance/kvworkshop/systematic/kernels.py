@@ -62,6 +62,7 @@ PARTS = {
     "kernels/scatter": Part("scatter.inc", _each("scatter"), (), ("batch", "attention")),
     "kernels/page": Part("page.inc", _each("page"), (), ("page", "residency")),
     "kernels/layer": Part("layer.inc", _each("layer"), (), ("layers", "snapshot")),
+    "kernels/fold": Part("fold.inc", tuple(kernels.FOLDS), ("strict.inc",), ("layers", "snapshot")),
     "kernels/prepare": Part(
         "prepare.inc", ("prepare",), (), ("growing", "ring", "store", "page", "copy", "mem", "bucket")
     ),
