@@ -67,7 +67,7 @@ class Walk:
     steps: list[Step]
 
 
-FROZEN = ("state", "history", "mask", "sees", "offset", "can")
+FROZEN = ("state", "history", "mask", "sees", "fold", "offset", "can")
 """The observers used here; bytes held and counted follow from these and have chapters of their own."""
 
 

@@ -47,14 +47,19 @@ def _sees(sees: Sees) -> Document:
     """Write serials for each sequence, head and query; one sequence or head stands for all that are alike. With
     the added scores, unless all are 0."""
     whole = _one_for_all([_one_for_all(heads) for heads in sees])
-    serials = [[[None if query is None else sorted(query) for query in head] for head in heads] for heads in whole]
+    serials = [[[None if query is None else _rows(query) for query in head] for head in heads] for heads in whole]
     scores = [[[_scores(query) for query in head] for head in heads] for heads in whole]
     scored = any(score for heads in scores for head in heads for query in head for score in query or ())
     return {"sees": serials} | ({"scores": scores} if scored else {})
 
 
 def _scores(query: Scores | None) -> list[float] | None:
-    return None if query is None else [query[serial] for serial in sorted(query)]
+    return None if query is None else [query[serial] for serial in _rows(query)]
+
+
+def _rows(query: Scores) -> list[int]:
+    """The serials of the rows that it sees; without rows of zeros before position 0, which nobody appended."""
+    return sorted(serial for serial in query if serial >= 0)
 
 
 def _one_for_all(each: list[Any]) -> list[Any]:

@@ -24,7 +24,8 @@ class Engine:
     """The caches of one vector. It can do everything that a vector may ask."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
-        self.session = Session(Reference(), observe=("state", "history", "mask", "sees", "held", "offset", "can"))
+        looks = "state", "history", "mask", "sees", "fold", "held", "offset", "can"
+        self.session = Session(Reference(), observe=looks)
 
     def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         """Perform an operation; give everything that is observed, by name."""

@@ -17,7 +17,7 @@ from kvconform.bugs import known_bugs
 from kvconform.bugs.mutant import Mutant
 from kvconform.generate import frozen_covers
 from kvconform.vectors import arrays, export, files
-from kvconform.vectors.vector import Vector, read
+from kvconform.vectors.vector import OBSERVED, Vector, read
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
@@ -140,7 +140,7 @@ def seen(vector: dict[str, Any], file: Path, adapter: Any) -> bool:
 
     def make() -> Any:
         made = Engine(vector)
-        made.session = Session(adapter, observe=("state", "history", "mask", "sees", "held", "offset", "can"))
+        made.session = Session(adapter, observe=OBSERVED)
         return made
 
     tensors = reader._tensors(file.with_suffix(".safetensors"))
