@@ -32,6 +32,7 @@ from kvspec.input_forms import INPUTS
 BY_STORAGE = (
     *("mask", "snapshot", "mem", "residency", "copy", "store", "batch", "page"),
     *("ragged", "bucket", "draft", "attention", "rope", "sink", "forms", "questions"),
+    "parcels",
 )
 """The chapters claimed at the level of storage, besides the three kinds that grow."""
 

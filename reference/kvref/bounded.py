@@ -5,13 +5,15 @@ from __future__ import annotations
 from kvref import masks
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
+from kvref.parcels import PackingOne
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 from kvspec.refusals import common as refusals
+from kvspec.refusals import parcels as refusals_parcels
 
 
-class Bounded:
+class Bounded(PackingOne):
     """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
 
     kind = "bounded"
@@ -88,6 +90,27 @@ class Bounded:
             cite("BOUNDED-16")
             return None
         return self.rows.read(0, self.offset)
+
+    def needed(self, offset: int) -> list[int]:
+        """The positions of all rows."""
+        return list(range(offset))
+
+    def kept_rows(self) -> Pair:
+        """All rows, as they are kept."""
+        return self.rows.chosen(self.needed(self.offset))
+
+    def demand_room(self, offset: int) -> None:
+        """Refuse more rows than it can hold."""
+        if offset > self.max_len:
+            raise refusals_parcels.no_room("MOVE-10", offset, self.max_len)
+
+    def take_over(self, rows: Pair, offset: int) -> None:
+        """Hold these rows alone."""
+        self._clear()
+        if offset:
+            self._reach(offset)
+            self.rows.write(0, rows)
+            self.offset, self.written = offset, True
 
     def held(self) -> int:
         """Bytes of rows allocated."""

@@ -19,7 +19,10 @@ from kvspec.refusals import common as refusals
 
 Kind = TypeVar("Kind", bound=type)
 
-REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
+REFUSED = (
+    *("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan"),
+    *("pack", "unpack"),
+)
 """What a cache refuses while a round is open on it."""
 
 ANSWERED_NO: dict[str, tuple[str, tuple[int, ...]]] = {

@@ -7,6 +7,7 @@ from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
 from kvref.memory.rows import Rows, count
+from kvref.parcels import PackingOne
 from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
@@ -15,7 +16,7 @@ from kvspec.refusals import common as refusals
 
 
 @speculative
-class Growing(Attending):
+class Growing(PackingOne, Attending):
     """Position p lies in slot p; `rows` holds the offset's live rows and the spare capacity behind them."""
 
     kind = "growing"
@@ -168,6 +169,20 @@ class Growing(Attending):
         self._feed(saved.rows)
         self.offset = to
         self.queries = None
+
+    def needed(self, offset: int) -> list[int]:
+        """The positions of all rows."""
+        return list(range(offset))
+
+    def kept_rows(self) -> Pair:
+        """All rows, as they are kept."""
+        return self.rows.chosen(self.in_order())
+
+    def take_over(self, rows: Pair, offset: int) -> None:
+        """Hold these rows alone."""
+        self._clear()
+        if offset:
+            self._feed(rows)
 
     def merge(self, parent: Snapshot | None, child: Snapshot | None) -> Snapshot | None:
         """[a, b) and [b, c) give [a, c)."""

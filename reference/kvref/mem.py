@@ -43,7 +43,7 @@ def ring(config: Config, offset: int, capacity: int, n: int) -> Plan:
         return _replaced(config, capacity, window)
     if offset < capacity or capacity == window:
         return _kept(config, capacity)
-    return _replaced(config, capacity, capacity + min(config.step, window - offset))
+    return _replaced(config, capacity, capacity + min(config.step, window - capacity))
 
 
 def _kept(config: Config, capacity: int) -> Plan:

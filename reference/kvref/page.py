@@ -11,10 +11,13 @@ from kvref.attention import Seen
 from kvref.cite import cite
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import count
+from kvref.parcels import Packing
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config
+from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
+from kvspec.refusals import parcels as refusals_parcels
 
 
 class Numbered:
@@ -24,7 +27,7 @@ class Numbered:
         self.table, self.length = list(table), length
 
 
-class Pages:
+class Pages(Packing):
     """A pool, and the sequences in use by their numbers."""
 
     kind = "page"
@@ -134,6 +137,25 @@ class Pages:
         """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
         found = self._of(sequence)
         return self.pool.through(found.table, found.length)
+
+    def pack(self, sequence: int = 0) -> Parcel:
+        """All rows of a sequence, whatever pages they lie in."""
+        of = self._of(sequence)
+        kept = self.pool.kept_rows(of.table, of.length)
+        return self.parcel(range(of.length), of.length, Pair(*(a[None] for a in kept)))
+
+    def unpack(self, parcel: Parcel) -> int:
+        """A new sequence with the rows of a parcel, in pages of its own."""
+        rows = self.found(parcel, range(parcel.offset))
+        if self.pool.entries(parcel.offset) > self.pool.free:
+            raise refusals_parcels.no_room("MOVE-10", parcel.offset, self.pool.free * self.pool.size)
+        cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
+        number = self.admit()
+        made = self.in_use[number]
+        self._make_room(made, parcel.offset)
+        self.pool.write(made.table, 0, Pair(rows.keys[0], rows.values[0]))
+        made.length = parcel.offset
+        return number
 
     def table(self, sequence: int) -> list[int]:
         """The pages of a sequence, in order."""

@@ -11,15 +11,17 @@ from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
 from kvref.memory.rows import Rows, count
+from kvref.parcels import PackingOne
 from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 from kvspec.refusals import common as refusals
+from kvspec.refusals import parcels as refusals_parcels
 
 
 @speculative
-class Ring(snapshot.SavedWhole, Attending):
+class Ring(snapshot.SavedWhole, PackingOne, Attending):
     """`index` is the slot after the newest row. While offset <= W, slot s holds position s."""
 
     kind = "ring"
@@ -75,9 +77,9 @@ class Ring(snapshot.SavedWhole, Attending):
 
     def _decode(self, new: Pair) -> None:
         """One row: grow while shorter than the window, cut down to the window, then overwrite the oldest slot."""
-        if self.offset >= len(self.rows) and len(self.rows) < self.window:
+        if self.buffered == len(self.rows) < self.window:
             cite("RING-21")
-            self.rows.grow(len(self.rows) + min(self.config.step, self.window - self.offset), self.offset)
+            self.rows.grow(len(self.rows) + min(self.config.step, self.window - len(self.rows)), self.buffered)
         if len(self.rows) > self.window:
             cite("RING-20")
             self.rows.keep(len(self.rows) - self.window, len(self.rows))
@@ -100,7 +102,7 @@ class Ring(snapshot.SavedWhole, Attending):
 
     def _straighten(self) -> None:
         """Put the live rows in position order, and leave nothing else."""
-        if self.offset <= self.window:
+        if self.buffered == self.offset <= self.window:
             if self.index < len(self.rows):
                 cite("RING-23")
             self.rows.keep(0, self.index)
@@ -174,7 +176,12 @@ class Ring(snapshot.SavedWhole, Attending):
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
         cite("CACHE-9")
-        return to == self.offset or (0 <= to < self.offset <= self.window)
+        return to == self.offset or (0 <= to < self.offset and self.has_all)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether it has every row there was: none was overwritten, or left behind when it was unpacked."""
+        return self.buffered == self.offset <= self.window
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset. Refused if a row that its window needs was overwritten."""
@@ -182,6 +189,8 @@ class Ring(snapshot.SavedWhole, Attending):
             raise refusals.rewind_range("CACHE-7", to, self.offset)
         if to < self.offset and self.offset > self.window:
             raise refusals.rewind_window("RING-10", to, self.offset, self.window)
+        if to < self.offset and not self.has_all:
+            raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         self.queries = None
         if to == self.offset:
             cite("RING-6")
@@ -203,7 +212,7 @@ class Ring(snapshot.SavedWhole, Attending):
         """Whether a restore of it to this target would be accepted."""
         cite("ASK-2", "ASK-4")
         if saved is None:
-            return to == self.offset or (0 <= to < self.offset <= self.window)
+            return to == self.offset or (0 <= to < self.offset and self.has_all)
         return snapshot.accepted(self._demand_saved, saved, to)
 
     def _demand_saved(self, saved: Snapshot, to: int) -> None:
@@ -213,6 +222,8 @@ class Ring(snapshot.SavedWhole, Attending):
             raise refusals.restore_range("SNAP-8", to, saved.stop)
         if to < saved.stop and saved.stop > self.window:
             raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
+        if to < saved.stop and saved.start > 0:
+            raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Become the saved ring. `to` may be less than its end only if it had not passed its window."""
@@ -231,3 +242,18 @@ class Ring(snapshot.SavedWhole, Attending):
         else:
             cite("SNAP-14")
             self.offset = self.index = to
+
+    def needed(self, offset: int) -> list[int]:
+        """The positions of the newest W-1 rows."""
+        return list(range(max(0, offset - self.window + 1), offset))
+
+    def kept_rows(self) -> Pair:
+        """Those rows, oldest first, as they are kept."""
+        return self.rows.chosen(self._newest())
+
+    def take_over(self, rows: Pair, offset: int) -> None:
+        """Hold these rows alone, oldest first."""
+        self._clear()
+        if offset:
+            self.rows.join(rows)
+            self.offset, self.index, self.written = offset, count(rows), True

@@ -12,15 +12,17 @@ import numpy as np
 from kvref import masks, snapshot
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
+from kvref.parcels import PackingOne
 from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 from kvspec.refusals import common as refusals
+from kvspec.refusals import parcels as refusals_parcels
 from kvspec.refusals import sink as refusals_sink
 
 
-class Sink(snapshot.SavedWhole):
+class Sink(snapshot.SavedWhole, PackingOne):
     """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row. While no row was
     dropped, slot s holds position s."""
 
@@ -194,7 +196,12 @@ class Sink(snapshot.SavedWhole):
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
         cite("CACHE-9")
-        return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
+        return 0 <= to <= self.offset and (to == self.offset or self.has_all)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether it has every row there was: none was dropped, or left behind when it was unpacked."""
+        return bool(self.live == self.offset <= self.most)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset. Refused if a row was dropped."""
@@ -202,6 +209,8 @@ class Sink(snapshot.SavedWhole):
             raise refusals.rewind_range("CACHE-7", to, self.offset)
         if to < self.offset and self.offset > self.most:
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
+        if to < self.offset and not self.has_all:
+            raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         self.queries = None
         if to == self.offset:
             cite("SINK-8")
@@ -222,7 +231,7 @@ class Sink(snapshot.SavedWhole):
         """Whether a restore of it to this target would be accepted."""
         cite("ASK-2", "ASK-4")
         if saved is None:
-            return 0 <= to <= self.offset and (to == self.offset or self.offset <= self.most)
+            return 0 <= to <= self.offset and (to == self.offset or self.has_all)
         return snapshot.accepted(self._demand_saved, saved, to)
 
     def _demand_saved(self, saved: Snapshot, to: int) -> None:
@@ -232,6 +241,8 @@ class Sink(snapshot.SavedWhole):
             raise refusals.restore_range("SNAP-8", to, saved.stop)
         if to < saved.stop and saved.stop > self.most:
             raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
+        if to < saved.stop and count(saved.rows) < saved.stop:
+            raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
         """Become the saved cache. `to` may be less than its end only if it had dropped no row."""
@@ -247,3 +258,20 @@ class Sink(snapshot.SavedWhole):
         self.written, self.queries = True, None
         if to < saved.stop:
             self.offset = self.live = self.index = to
+
+    def needed(self, offset: int) -> list[int]:
+        """The positions of the sinks, and of the newest others that a next query sees beside its own row."""
+        newest = range(max(self.sinks, offset - self.recent + 1), offset)
+        return [*range(min(self.sinks, offset)), *newest]
+
+    def kept_rows(self) -> Pair:
+        """Those rows, oldest first, as they are kept."""
+        return self.rows.chosen(self._newest(self.recent - 1))
+
+    def take_over(self, rows: Pair, offset: int) -> None:
+        """Hold these rows alone, oldest first."""
+        self._clear()
+        if offset:
+            self.rows.join(rows)
+            self.live = self.index = len(self.rows)
+            self.offset, self.written = offset, True

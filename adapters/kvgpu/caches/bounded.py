@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from kvgpu.caches import mask, mem
+from kvgpu.caches.parcels import Packing, Run
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, fitting, rows_in
+from kvgpu.memory.layout import Place
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical
 from kvspec.refusals import common as refusals
 
 
-class Bounded:
+class Bounded(Packing):
     """Slots 0..offset-1 are live. The buffer grows by whole steps, the last of them cut at the bound."""
 
     kind = "bounded"
@@ -49,7 +51,10 @@ class Bounded:
         self.queries = n
 
     def _write(self, n: int, keys: Array, values: Array) -> None:
-        source = self.store.staged(self.misfit, keys, values)
+        self._put(n, self.store.staged(self.misfit, keys, values))
+
+    def _put(self, n: int, source: Place) -> None:
+        """Write n rows of a place behind the offset."""
         rows = self._reaching(self.offset + n)
         self.store.put(n, source, rows, self.offset)
         self.store.adopt(rows)
@@ -64,6 +69,25 @@ class Bounded:
         if old is not None:
             self.store.move(self.offset, old.place.span(), new.place.span())
         return new
+
+    def needed(self, offset: int) -> range:
+        """The positions of all rows."""
+        return range(offset)
+
+    def runs(self) -> list[Run]:
+        """Where all rows lie."""
+        rows = self.store.rows
+        return [] if rows is None else [(self.offset, rows.place.span())]
+
+    def has_room(self, offset: int) -> bool:
+        """Whether it can hold so many rows."""
+        return bool(offset <= self.max_len)
+
+    def take_over(self, rows: Place | None, offset: int) -> None:
+        """Hold these rows alone, in a new buffer."""
+        self.free()
+        if rows is not None:
+            self._put(offset, rows)
 
     def held(self) -> int:
         """Bytes of rows allocated."""

@@ -26,7 +26,10 @@ Kind = TypeVar("Kind", bound=type)
 ROOM = 8
 """Drafts that a buffer of a round has room for at first."""
 
-REFUSED = ("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan")
+REFUSED = (
+    *("append", "attend", "read", "mask", "rewind", "free", "snapshot", "restore", "merge", "split", "plan"),
+    *("pack", "unpack"),
+)
 """What a cache refuses while a round is open on it."""
 
 ASKED = ("can_rewind", "can_append", "can_restore")

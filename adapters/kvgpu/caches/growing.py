@@ -8,6 +8,7 @@ from kvgpu.caches import mask, mem, snapshot
 from kvgpu.caches.attention import Runs
 from kvgpu.caches.attention_cache import Attending
 from kvgpu.caches.draft import speculative
+from kvgpu.caches.parcels import Packing, Run
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, rows_in
@@ -19,7 +20,7 @@ from kvspec.refusals import common as refusals
 
 
 @speculative
-class Growing(snapshot.Restoring, Attending):
+class Growing(snapshot.Restoring, Packing, Attending):
     """Slots 0..offset-1 are live. The capacity, the slots of the buffer, follows the spec's rule of growth."""
 
     kind = "growing"
@@ -148,6 +149,21 @@ class Growing(snapshot.Restoring, Attending):
         """Write the saved rows to their former slots, then make `to` the offset."""
         self._write(saved.rows.place, saved.start)
         self.offset, self.queries = to, None
+
+    def needed(self, offset: int) -> range:
+        """The positions of all rows."""
+        return range(offset)
+
+    def runs(self) -> list[Run]:
+        """Where all rows lie."""
+        rows = self.store.rows
+        return [] if rows is None else [(self.offset, rows.place.span())]
+
+    def take_over(self, rows: Place | None, offset: int) -> None:
+        """Hold these rows alone, in a new buffer."""
+        self.free()
+        if rows is not None:
+            self._write(rows, 0)
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:
         """[a, b) and [b, c) give [a, c)."""

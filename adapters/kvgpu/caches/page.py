@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvgpu.caches import mem, rope, scored
+from kvgpu.caches import mem, parcels, rope, scored
 from kvgpu.caches.attention import Pages as Lying
 from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
@@ -18,8 +18,10 @@ from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.page_pool import ENTRY, Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
+from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
+from kvspec.refusals import parcels as refusals_parcels
 
 
 class Table:
@@ -138,6 +140,24 @@ class Pages:
         """Download the rows of a sequence, `[kv_heads, n, dim]`."""
         table = self._demand(sequence)
         return self.pool.gathered(table.there, table.length)
+
+    def pack(self, sequence: int = 0) -> Parcel:
+        """Download the rows of a sequence as they are kept: one launch."""
+        table = self._demand(sequence)
+        place = self.pool.kept(table.there, table.length)
+        return parcels.sent(self.space, self.config, table.length, range(table.length), place)
+
+    def unpack(self, parcel: Parcel) -> int:
+        """Upload the rows of a parcel to a new sequence, in pages of its own."""
+        rows = parcels.demand(parcel, self.config, range(parcel.offset))
+        pages = self.pool.pages_for(parcel.offset)
+        if pages > len(self.pool.free):
+            raise refusals_parcels.no_room("MOVE-10", parcel.offset, len(self.pool.free) * self.pool.size)
+        place = parcels.received(self.space, self.config, rows)
+        number = self._open(self.pool.take(pages), parcel.offset)
+        if place is not None:
+            self.pool.scatter(place, self._demand(number).there, 0)
+        return number
 
     def table(self, sequence: int) -> list[int]:
         """The pages of a sequence, in order."""

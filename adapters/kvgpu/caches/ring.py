@@ -7,6 +7,7 @@ from kvgpu.caches import mask, mem, snapshot
 from kvgpu.caches.attention import Runs
 from kvgpu.caches.attention_cache import Attending
 from kvgpu.caches.draft import speculative
+from kvgpu.caches.parcels import Packing, Run
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, rows_in
@@ -15,10 +16,11 @@ from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
 from kvspec.refusals import common as refusals
+from kvspec.refusals import parcels as refusals_parcels
 
 
 @speculative
-class Ring(snapshot.SavedWhole, Attending):
+class Ring(snapshot.SavedWhole, Packing, Attending):
     """The state is `filled` slots from slot `base` of the buffer on; `index` counts from there to after the newest.
 
     `base` is 0 until a decode drops the oldest rows of a long prefill: they stay where they are, before the base.
@@ -196,15 +198,17 @@ class Ring(snapshot.SavedWhole, Attending):
         return mask.built(self.space, parts, mask.History(self.config.batch, self.queries, self.filled, oldest))
 
     def can_rewind(self, to: int) -> bool:
-        """Whether it can rewind: to anywhere until the window was passed, then only to its own offset."""
-        return to == self.offset or (self.offset <= self.window and 0 <= to < self.offset)
+        """Whether it can rewind: to anywhere until it lacks a row, then only to its own offset."""
+        return to == self.offset or (self.filled == self.offset <= self.window and 0 <= to < self.offset)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
             raise refusals.rewind_range("CACHE-7", to, self.offset)
-        if not self.can_rewind(to):
+        if to < self.offset and self.offset > self.window:
             raise refusals.rewind_window("RING-10", to, self.offset, self.window)
+        if not self.can_rewind(to):
+            raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         self._cut(to)
 
     def _cut(self, to: int) -> None:
@@ -225,6 +229,8 @@ class Ring(snapshot.SavedWhole, Attending):
         """`to` may be less than its end only if it had not passed its window."""
         if to != saved.stop and saved.stop > self.window:
             raise refusals.restore_window("SNAP-13", to, saved.stop, self.window)
+        if to != saved.stop and saved.start > 0:
+            raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def _put_back(self, saved: Snapshot, to: int) -> None:
         """Become the saved ring."""
@@ -240,3 +246,19 @@ class Ring(snapshot.SavedWhole, Attending):
         self.store.adopt(rows)
         self.offset, self.base, self.filled, self.index = offset, 0, held, index
         self.written, self.queries = True, None
+
+    def needed(self, offset: int) -> range:
+        """The positions of the newest W-1 rows."""
+        return range(max(0, offset + 1 - self.window), offset)
+
+    def runs(self) -> list[Run]:
+        """Where those rows lie."""
+        kept = min(self.filled, self.window - 1)
+        return [(kept, self._newest(kept))] if kept else []
+
+    def take_over(self, rows: Place | None, offset: int) -> None:
+        """Hold these rows alone, in a new buffer, oldest first."""
+        self.free()
+        if rows is not None:
+            self._write(rows)
+        self.offset, self.written = offset, offset > 0

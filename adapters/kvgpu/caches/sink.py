@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvgpu.caches import mask, snapshot
+from kvgpu.caches.parcels import Packing, Run
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import Slots, acceptable, rows_in
@@ -13,10 +14,11 @@ from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Explicit, Logical, Window
 from kvspec.refusals import common as refusals
+from kvspec.refusals import parcels as refusals_parcels
 from kvspec.refusals import sink as refusals_sink
 
 
-class Sink(snapshot.SavedWhole):
+class Sink(snapshot.SavedWhole, Packing):
     """Rows are in the first `filled` slots of the buffer, the sinks in front; `index` is the slot after the newest.
 
     The buffer has room for all that a query sees and for the longest chunk so far, and is replaced only by a longer
@@ -187,15 +189,17 @@ class Sink(snapshot.SavedWhole):
         return [*range(min(self.filled, self.sinks)), *range(first + self._gap, self.filled + self._gap)]
 
     def can_rewind(self, to: int) -> bool:
-        """Whether it can rewind: to anywhere until a row was dropped, then only to its own offset."""
-        return 0 <= to <= self.offset and (self.offset <= self.most or to == self.offset)
+        """Whether it can rewind: to anywhere until it lacks a row, then only to its own offset."""
+        return 0 <= to <= self.offset and (self.filled == self.offset <= self.most or to == self.offset)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
             raise refusals.rewind_range("CACHE-7", to, self.offset)
-        if not self.can_rewind(to):
+        if to < self.offset and self.offset > self.most:
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
+        if not self.can_rewind(to):
+            raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         if to < self.offset:
             self.offset = self.filled = self.index = to
         self.queries = None
@@ -212,6 +216,8 @@ class Sink(snapshot.SavedWhole):
         """`to` may be less than its end only if it had dropped no row."""
         if to != saved.stop and saved.stop > self.most:
             raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
+        if to != saved.stop and saved.rows.slots < saved.stop:
+            raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def _put_back(self, saved: Snapshot, to: int) -> None:
         """Become the saved cache."""
@@ -222,3 +228,22 @@ class Sink(snapshot.SavedWhole):
         self.store.adopt(rows)
         self.offset, self.filled, self.index, self.written = saved.stop, held, saved.index, True
         self.rewind(to)
+
+    def needed(self, offset: int) -> list[int]:
+        """The positions of the sinks, and of the newest others that a next query sees beside its own row."""
+        first = max(self.sinks, offset + 1 + self.sinks - self.most)
+        return [*range(min(self.sinks, offset)), *range(first, offset)]
+
+    def runs(self) -> list[Run]:
+        """Where those rows lie: the sinks, then the others."""
+        rows, sinks, others = self.store.rows, min(self.filled, self.sinks), self._beside()
+        if rows is None or sinks == 0:
+            return []
+        return [(sinks, rows.place.span()), *([(others, self._newest(others))] if others else [])]
+
+    def take_over(self, rows: Place | None, offset: int) -> None:
+        """Hold these rows alone, in a new buffer, oldest first."""
+        self.free()
+        if rows is not None:
+            self._write(rows)
+        self.offset = offset

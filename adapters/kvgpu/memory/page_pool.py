@@ -102,6 +102,13 @@ class Pool:
         self._through(rows, table, 0, gather=True)
         return self._fetched(rows)
 
+    def kept(self, table: Block, n: int) -> Place:
+        """Give the first n rows of a table as they are kept, packed; one launch."""
+        rows = self.space.outgoing(self.geometry, n)
+        if n:
+            self._through(rows, table, 0, gather=True)
+        return rows
+
     def shown(self, table: Block, n: int) -> Place:
         """Give the first n rows of a table as they are read, of pages in a form; two launches."""
         rows = self.space.other(self.geometry, n)

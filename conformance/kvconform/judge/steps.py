@@ -27,7 +27,7 @@ DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 
 SNAPSHOTS = ("can", *SAVED, "bytes")
 SAID = (
-    *("accepts", "drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
+    *("accepts", "spans", "brings", "drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
     *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
 )
 COUNTED = ("held", "meter")
@@ -36,7 +36,7 @@ after every operation."""
 
 DRAWN_AS = {
     **dict.fromkeys(("mask", "sees"), ("queries",)),
-    **dict.fromkeys(("batch", "saved", "gathered", "page", "host", "handle"), ("layers",)),
+    **dict.fromkeys(("batch", "saved", "gathered", "packed", "page", "host", "handle"), ("layers",)),
     "state": ("slots", "layers"),
     "history": ("history", "queries", "layers"),
 }

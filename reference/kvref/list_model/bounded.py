@@ -6,6 +6,7 @@ from kvref.cite import cite
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.views import View
 from kvspec.refusals import common
+from kvspec.refusals import parcels as refusals
 
 
 class BoundedModel(CacheModel):
@@ -29,6 +30,11 @@ class BoundedModel(CacheModel):
         """Refuse more rows than there is room for."""
         if self.offset + n > self.max_len:
             raise common.no_room("BOUNDED-2", n, self.offset, self.max_len)
+
+    def _demand_offset(self, offset: int) -> None:
+        """Refuse more rows than it can hold."""
+        if offset > self.max_len:
+            raise refusals.no_room("MOVE-10", offset, self.max_len)
 
     def take(self, serials: list[int]) -> None:
         """Take tokens in; there is room for them."""

@@ -13,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from kvref.cite import cite
-from kvref.list_model import attention, masks
+from kvref.list_model import attention, masks, parcels
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.rows import Added, Out, Queries, Rows, fit, geometry
+from kvref.list_model.parcels import NamedParcel
+from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens, divided, merged
 from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View
@@ -25,6 +26,7 @@ from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.masks import Causal, Explicit, Logical
 from kvspec.refusals import common
+from kvspec.refusals import parcels as refusals_parcels
 
 Scores = dict[int, float]
 """What one query sees: serials, and the score each is given on top (0 where the mask only lets it pass)."""
@@ -56,6 +58,8 @@ class CacheModel:
             raise common.config("CACHE-3", self.kind, config)
         self.own_view = self._view()
         self.tokens: list[int] = []
+        self.floor = 0
+        """The offset at which it was unpacked, where rows below it were left behind."""
         self.queries: int | None = None
         self.width = 0
         self.capacity: int | None = None
@@ -230,7 +234,8 @@ class CacheModel:
 
     def _goes(self, to: int) -> bool:
         """Whether it can go back to a target."""
-        return 0 <= self._clamped(to) <= self.offset and self._reaches(self._clamped(to), self.offset)
+        to = self._clamped(to)
+        return self.floor <= to <= self.offset and self._reaches(to, self.offset)
 
     def _clamped(self, to: int) -> int:
         """The target of a rewind; where that is declared the nearest there is."""
@@ -252,6 +257,8 @@ class CacheModel:
             raise common.rewind_range("CACHE-7", to, self.offset)
         if not self._reaches(to, self.offset):
             raise self._out_of_reach(to)
+        if to < self.floor:
+            raise refusals_parcels.left_behind("MOVE-11", to, self.floor)
         cite(*(self.unmoved if to == self.offset else self.rewound))
         self.width = self.width if to == self.offset else to
         self.tokens = self.tokens[:to]
@@ -264,7 +271,7 @@ class CacheModel:
         """Forget everything."""
         self._demand_free("free")
         cite("CACHE-6")
-        self.tokens, self.queries, self.width = [], None, 0
+        self._forget()
         if self.claim.dialect("shape") == "first append":
             self.config, self.shaped = self.opened, False
 
@@ -278,7 +285,35 @@ class CacheModel:
             return None
         first = self._saved_from(first)
         saved = self.tokens[first:]
-        return SavedTokens(self.kind, self.config, first, self.offset, saved, self.width, whole=self.saves_whole)
+        return SavedTokens(
+            *(self.kind, self.config, first, self.offset, saved, self.width),
+            whole=self.saves_whole,
+            floor=self.floor,
+        )
+
+    def pack(self) -> NamedParcel:
+        """The tokens that a next query sees beside its own."""
+        self._demand_free("pack")
+        return parcels.packed(self.config, self.offset, self.own_view.needs(self.offset), self.tokens)
+
+    def unpack(self, parcel: NamedParcel) -> None:
+        """Become what was packed; tokens that nobody needs there are not known."""
+        self._demand_free("unpack")
+        needs = set(self.own_view.needs(parcel.offset))
+        found = parcels.demand(parcel, self.config, needs)
+        self._demand_offset(parcel.offset)
+        cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-12")
+        self._forget()
+        self.tokens = [found[p] if p in needs else UNKNOWN for p in range(parcel.offset)]
+        self.floor = parcel.offset if UNKNOWN in self.tokens else 0
+        self.width, self.shaped = len(needs), True
+
+    def _demand_offset(self, offset: int) -> None:
+        """Refuse an offset that there is no room for."""
+
+    def _forget(self) -> None:
+        """Be as if it was never written."""
+        self.tokens, self.queries, self.width, self.floor = [], None, 0, 0
 
     def _saved_from(self, start: int) -> int:
         """The first position of a snapshot from `start` on; 0 of what cannot be cut."""
@@ -298,6 +333,7 @@ class CacheModel:
         cite("SNAP-3", "SNAP-4", self._restore_clause(snapshot, to))
         self.width = self._restored_width(snapshot, to)
         self.tokens = (self.tokens[: snapshot.start] + snapshot.tokens)[:to]
+        self.floor = snapshot.floor if snapshot.whole else 0
         self.shaped = True
         self.queries = None
 
@@ -324,6 +360,8 @@ class CacheModel:
             raise common.restore_gap("SNAP-9", self.offset, snapshot.start)
         if not self._reaches(to, snapshot.stop, snapshot):
             raise self._beyond(snapshot, to)
+        if to < snapshot.floor:
+            raise refusals_parcels.left_behind("MOVE-11", to, snapshot.floor)
 
     def _beyond(self, snapshot: SavedTokens, to: int) -> Refused:
         return common.restore_window("SNAP-13", to, snapshot.stop, self.config.window or 0)

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvref.cite import cite
-from kvref.list_model import attention
+from kvref.list_model import attention, parcels
 from kvref.list_model.attention import Asked, KnownRows
 from kvref.list_model.attention_bound import Output
+from kvref.list_model.parcels import NamedParcel
 from kvref.list_model.rows import ANYTHING, Out, Queries, Rows, fit
 from kvspec.contract import Attention, Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config
 from kvspec.refusals import common
 from kvspec.refusals import page as refusals_page
+from kvspec.refusals import parcels as refusals_parcels
 
 
 class Page:
@@ -90,6 +92,20 @@ class PoolModel:
     def read_sequence(self, sequence: int) -> list[int]:
         """The serials of a sequence's rows."""
         return list(self.one(sequence).rows)
+
+    def pack(self, sequence: int = 0) -> NamedParcel:
+        """All rows of a sequence."""
+        rows = self.one(sequence).rows
+        return parcels.packed(self.config, len(rows), range(len(rows)), rows)
+
+    def unpack(self, parcel: NamedParcel) -> int:
+        """A new sequence with these rows, in new pages."""
+        parcels.demand(parcel, self.config, range(parcel.offset))
+        new = len(range(0, parcel.offset, self.size))
+        if new > self.free_pages() and not self._shares_enough(new):
+            raise refusals_parcels.no_room("MOVE-10", parcel.offset, self.free_pages() * self.size)
+        cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
+        return self._admitted(PagedSequence(parcel.rows(), [Page() for _ in range(new)]))
 
     def plan(self, n: int) -> tuple[int, ...]:
         """How many bytes is for the adapter to say."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.parcels import NamedParcel
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View, Window
@@ -123,10 +124,16 @@ class RingModel(CacheModel):
         if snapshot is not None:
             self.held, self.highest, self.before = None, snapshot.highest, to
 
-    def free(self) -> None:
-        """Forget everything."""
-        super().free()
+    def _forget(self) -> None:
+        """Be as if it was never written."""
+        super()._forget()
         self._begin()
+
+    def unpack(self, parcel: NamedParcel) -> None:
+        """Become what was packed."""
+        super().unpack(parcel)
+        self.held = self.view() if self.claim.dialect("keeps") != "any" else None
+        self.highest = self.before = self.offset
 
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
         return "SNAP-12" if to == snapshot.stop else "SNAP-14"

@@ -101,9 +101,9 @@ class SinkModel(CacheModel):
     def _restore_clause(self, snapshot: SavedTokens, to: int) -> str:
         return "SNAP-32"
 
-    def free(self) -> None:
-        """Forget everything."""
-        super().free()
+    def _forget(self) -> None:
+        """Be as if it was never written."""
+        super()._forget()
         self.first = 0
 
 

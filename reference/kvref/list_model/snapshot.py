@@ -26,6 +26,8 @@ class SavedTokens:
     """For a ring: the highest offset so far."""
     whole: bool = False
     """Whether it has all there was, and cannot be cut at a position."""
+    floor: int = 0
+    """The offset at which its cache was unpacked, where rows below it were left behind."""
     nbytes: ClassVar[int] = 0
     """Bytes are for an adapter to say."""
 

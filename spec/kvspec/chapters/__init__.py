@@ -26,6 +26,7 @@ CHAPTERS = (
     "forms",
     "keyed",
     "questions",
+    "parcels",
 )
 """The chapters that an adapter can claim, in the order of the spec."""
 

@@ -5,11 +5,11 @@ methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of
 `Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`,
 a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
 Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
-`Questioning` (`questions`), `Planning` (`mem`), `Attending` (`attention`, stores and paged caches too); a store
-those of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`),
-`Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), what the
-adapter's own `place` made of them, or arrays of its engine (`OwnArrays`). Calls may return before their work is
-done, if it can be waited for (`Asynchronous`).
+`Questioning` (`questions`), `Packing` (`parcels`, paged caches too), `Planning` (`mem`), `Attending` (`attention`,
+stores and paged caches too); a store those of `Batching` (`batch`); the adapter itself those of `Speculating`
+(`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays
+(numpy), what the adapter's own `place` made of them, or arrays of its engine (`OwnArrays`). Calls may return before
+their work is done, if it can be waited for (`Asynchronous`).
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -24,6 +24,7 @@ from kvspec.contract.caches import (
     Buffer,
     Cache,
     Masking,
+    Packing,
     Positioned,
     Questioning,
     Round,

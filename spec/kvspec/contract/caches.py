@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from kvspec.contract.vocabulary import Lengths, Readable
 from kvspec.geometry import Array, Pair
 from kvspec.masks import Logical
+from kvspec.parcels import Parcel
 
 
 class Snapshot(Protocol):
@@ -95,6 +96,17 @@ class Questioning(Protocol):
 
     def can_restore(self, snapshot: Any, to: int) -> bool:
         """Tell whether `restore(snapshot, to)` would be accepted now; only of a cache that has snapshots."""
+
+
+class Packing(Protocol):
+    """Methods that the chapter `parcels` adds to a cache. A pool packs one of its sequences, and unpacks to a new
+    one, whose number it gives."""
+
+    def pack(self, sequence: int = 0) -> Parcel:
+        """Give the rows that queries at the offset or later see, on the host, with a descriptor; change nothing."""
+
+    def unpack(self, parcel: Parcel) -> int | None:
+        """Hold these rows and no others; a pool: beside those of other sequences."""
 
 
 class Buffer(Protocol):

@@ -6,6 +6,7 @@ from kvspec.chapters.record import Argument
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
+from kvspec.parcels import ORDERS
 from kvspec.rope_scaling import PATTERN as SCALING
 from kvspec.rope_sections import PATTERN as SECTIONS
 
@@ -59,6 +60,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "input": INPUTS,
     "queries": QUERIES,
     "pairing": PAIRINGS,
+    "axes": ORDERS,
 }
 """The allowed words of an argument, by what it holds."""
 

@@ -52,6 +52,11 @@ class SessionState:
         return self.names["saved store"]
 
     @property
+    def parcels(self) -> dict[str, Any]:
+        """Parcels by name."""
+        return self.names["parcel"]
+
+    @property
     def captured(self) -> dict[str, Any]:
         """Captured work by name."""
         return self.names["captured work"]

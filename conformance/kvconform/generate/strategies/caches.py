@@ -205,6 +205,17 @@ class _Drawing(DrawingOnCaches):
         other = self.of("", "step=3", f"window={window + 1}", f"window={window + 7}") if window else "step=3"
         return f"snapshot t; open C {other}; C: restore t {self.model.offset}; C: append 1"
 
+    def _parcel(self) -> str:
+        """Pack, go on, and unpack here or in a cache of another kind or size; mostly carried, seldom damaged."""
+        between = self.of("", "append 1; ", "append 3; ", "free; ")
+        carried = self.carried(self.model.offset)
+        window = (self.model.config.window or 3) + self.of(-1, 0, 1)
+        kinds = "kind=growing", f"kind=ring window={max(1, window)}", f"kind=bounded max_len={self.number(1, 30)}"
+        other = self.of("", "", "", "", *kinds, "kv_heads=5", "dtype=f32")
+        if not other:
+            return f"pack p; {between}{carried}; unpack q; append {self.of(1, 1, 2)}"
+        return f"pack p; {between}{carried}; open C {other}; C: unpack q; C: append 1; C: pack r; unpack r"
+
     def _close(self) -> str:
         names = [name for name, saved in sorted(self.session.snapshots.items()) if saved is not None]
         return f"close {self.of(*names)}" if names else ""

@@ -13,6 +13,7 @@ from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
 from kvspec.operations.table import Operation
+from kvspec.parcels import ORDERS
 from kvspec.trace import Trace
 
 T = TypeVar("T")
@@ -50,6 +51,11 @@ class Drawing(ModelledTrace):
     def number(self, low: int, high: int) -> int:
         """Draw a number from low to high, both included."""
         return self.draw(integers(low, max(low, high)))
+
+    def carried(self, rows: int) -> str:
+        """Draw how the parcel p of so many rows is carried as q."""
+        damage = self.of(*[""] * 8, " cut=1", f" flip={self.number(0, 99)}", " version=2")
+        return f"carry p q axes={self.of(*ORDERS)} page={self.of(0, 1, 2, self.number(1, rows + 1))}{damage}"
 
     def add(self, kinds: Sequence[str]) -> None:
         """Draw one of these kinds, and add operations of this kind."""

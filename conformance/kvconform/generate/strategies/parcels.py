@@ -1,0 +1,133 @@
+"""MOVE: parcels of small caches in every state, carried in every order, damaged, and unpacked here and in caches of
+other kinds and sizes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kvconform.generate.covers import Plan
+from kvconform.generate.strategies import caches, page
+from kvconform.generate.strategies.exploration import Exploration
+from kvconform.generate.strategies.plan_moves import appends_after, plan
+from kvconform.generate.strategies.walk_moves import Moves
+from kvspec.geometry import Config
+from kvspec.operations.table import caches_with
+from kvspec.parcels import ORDERS
+from kvspec.session.driver import Session
+from kvspec.trace import Trace
+
+BOUND = 3
+"""Largest offset of the small caches."""
+
+STARTS = (
+    Trace("growing", Config(step=2)),
+    Trace("ring", Config(window=1)),
+    Trace("ring", Config(window=3, step=1)),
+    Trace("bounded", Config(max_len=BOUND, step=2)),
+    Trace("sink", Config(window=2, sinks=1)),
+    Trace("sink", Config(window=2, sinks=1, beside=1, shifted=1)),
+)
+
+DAMAGES = ("cut=1", "flip=3", "version=2")
+"""What a carrier may do to a parcel."""
+
+OTHERS = (
+    *("kv_heads=1", "dtype=f32", "k_dim=6 v_dim=8", "batch=2", "form=int8/1"),
+    *("kind=growing", "kind=ring window=2", "kind=ring window=4", "kind=bounded max_len=2"),
+    "kind=sink window=3 sinks=1",
+)
+"""Caches that a parcel comes to: of another geometry, and of another kind or size."""
+
+
+def moves(session: Session) -> list[str]:
+    """Give appends, rewinds and `free`; a parcel that comes back, in each order and damaged; and one that comes to
+    others."""
+    cache = session.caches["A"]
+    sizes = [n for n in (1, 2) if session.config.window or cache.offset + n <= BOUND]
+    base = [*(f"append {n}" for n in sizes), f"rewind {cache.offset - 1}", "rewind 0", "free"]
+    return [*base, "pack p; unpack p", *_carried("pack p", "unpack q"), *map(_elsewhere, OTHERS)]
+
+
+def _carried(pack: str, unpack: str) -> list[str]:
+    """Give parcels in each order of axes and in short pages, and damaged ones."""
+    orders = [f"{pack}; carry p q axes={order} page={1 + i % 3}; {unpack}" for i, order in enumerate(ORDERS)]
+    return [*orders, *(f"{pack}; carry p q axes={ORDERS[0]} {damage}; {unpack}" for damage in DAMAGES)]
+
+
+def _elsewhere(other: str) -> str:
+    """Bring a parcel to a cache that has rows, and back; neither may disturb the other."""
+    return f"pack p; open B {other}; B: append 1; B: unpack p; B: pack q; B: append 1; append 1; unpack q; unpack p"
+
+
+SIZES = ((1, 2, 2), (2, 4, 1))
+"""Rows of a page, pages and sequences of the covered pools."""
+
+
+def of_pools(most: int, session: Session) -> list[str]:
+    """Give the moves to other states of a pool, and a parcel of each sequence that comes to it or to others."""
+    pool, found = session.caches["A"], ["pack p sequence=9"]
+    for number in sorted(pool.in_use):
+        pack = f"pack p sequence={number}"
+        new = next(n for n in range(len(pool.in_use) + 1) if n not in pool.in_use)
+        found += [f"{pack}; unpack p; drop {new}", *_carried(pack, f"unpack q; drop {new}")]
+        other = f"open B page_size=3 pages=2; B: unpack p; B: pack q sequence=0; unpack q; drop {new}"
+        found += [
+            f"{pack}; {other}",
+            f"{pack}; open B kind=ring window=2; B: unpack p; B: pack q; unpack q; drop {new}",
+        ]
+        found += [f"{pack}; open B kv_heads=1 dtype=f32 page_size=1 pages=2; B: unpack p"]
+    return [*page.leading(most, pool), *found]
+
+
+def plans() -> list[Plan]:
+    """Plan each small cache and pool."""
+    alone = [plan(f"parcels {_named(t)}", t, moves, appends_after) for t in STARTS]
+    pools = [
+        plan(
+            f"parcels page page_size={size} pages={pages} sequences<={most}",
+            Trace("page", Config(page_size=size, pages=pages)),
+            *(partial(of_pools, most), page.continuations),
+            look="scribble",
+        )
+        for size, pages, most in SIZES
+    ]
+    return [*alone, *pools]
+
+
+def _named(start: Trace) -> str:
+    """Name a cache."""
+    window = f" window={start.config.window}" if start.config.window else ""
+    return f"{start.kind}{window}{' shifted' if start.config.shifted else ''}"
+
+
+DRAWN = (*caches.BASE, *("parcel",) * 6)
+"""Kinds of operations of an exploration."""
+
+
+EXPLORATIONS = (
+    *(caches.on_cache(kind, DRAWN) for kind in caches_with("unpack")),
+    *(
+        caches.on_cache(
+            kind, (*DRAWN, *("mask",) * 2, *("snapshot", "restore") * 2), f"all/{kind}", "mask", "snapshot"
+        )
+        for kind in caches_with("restore")
+    ),
+    Exploration("page", ("page",), partial(page.explored, more=("parcel",) * 6), "page"),
+)
+
+WALKS = Moves(
+    {
+        ("growing", "ring", "bounded", "sink"): (
+            "pack p; append 1; unpack p; append 1",
+            "pack p; carry p q axes=PNBHD page=16; free; unpack q; append {n}",
+            "pack p; carry p q axes=BPHND page=7; unpack q; append 1",
+            "pack p; carry p q axes=BHDPN cut=1; unpack q",
+            "pack p; carry p q axes=PBHND page=5 flip=999; unpack q",
+        ),
+        ("page",): (
+            "pack p sequence={s}; carry p q axes=PNBHD page=5; unpack q",
+            "pack p sequence={s}; carry p q axes=BHPND cut=2; unpack q",
+            "pack p sequence={s}; drop {s}; unpack p",
+        ),
+    }
+)

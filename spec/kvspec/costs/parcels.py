@@ -1,0 +1,37 @@
+"""Cost bounds of parcels: what is packed crosses once to the host, and what is unpacked once from it."""
+
+from __future__ import annotations
+
+from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Bound, Case, Cost, bounded, nothing
+
+
+def pack(case: Case) -> Cost:
+    """Pack: only its rows cross; they may be gathered first, and sinks apart from others."""
+    spans = case.got.values.get("spans") or []
+    nbytes = sum(spans[1::2]) - sum(spans[::2])
+    read = nbytes * case.config.row_bytes
+    return bounded(
+        "RESIDENCY-9", device_to_host=read, device_to_device=read, launches=2, allocations=2, synchronisations=4
+    )
+
+
+def unpack(case: Case) -> Cost:
+    """Unpack: the rows cross once, and are written to new storage."""
+    nbytes = _offset(case) * case.config.row_bytes
+    arriving = Bound("RESIDENCY-2", {"host_to_device": nbytes + 2 * PADDING + 2 * ENTRY, "device_to_host": 0})
+    most = {
+        "device_to_device": 2 * nbytes,
+        "launches": 4,
+        "allocations": 2 * BUFFER,
+        "synchronisations": BUFFER + 1,
+    }
+    return Cost("from the host, new storage", (arriving, Bound("RESIDENCY-4", most)))
+
+
+def _offset(case: Case) -> int:
+    """Rows up to the offset that the cache, or a pool's new sequence, has now."""
+    said, lengths = case.got.values.get("offset"), case.got.values.get("sequences") or [0]
+    return int(max(lengths) if said is None else said)
+
+
+carry = nothing

@@ -1,0 +1,40 @@
+"""Parcels: packed, carried and unpacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvspec.operations.table import Operation, argument
+from kvspec.parcels import spans
+from kvspec.session.offered import metered
+from kvspec.session.state import SessionState
+from kvspec.session.step import Inputs, Step
+
+
+def pack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Pack the rows of a cache, or of a sequence of it; read them as the descriptor says."""
+    of = () if op.get("sequence") is None else (op["sequence"],)
+    made = metered(session, step, cache, "pack", *of)
+    session.parcels[op["name"]] = made
+    step.values["spans"] = [end for span in spans(made.positions) for end in span]
+    step.values["brings"] = made.offset
+    if not session.unseen and made.config.form is None:
+        session.take(step, "packed", made.rows())
+
+
+def carry(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Deliver a parcel as its caller does, under another name: no cache is asked."""
+    damage = (argument(op, name) for name in ("cut", "flip", "version"))
+    with session.metered(step):
+        made = session.parcels[op["name"]].carried(op["axes"], argument(op, "page"), *damage)
+    session.parcels[op["delivered"]] = made
+
+
+def unpack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Bring the rows of a parcel to a cache; to a pool as a new sequence."""
+    number = metered(session, step, cache, "unpack", session.parcels[op["name"]])
+    if number is not None:
+        step.values["sequence"] = int(number)
+
+
+DO = {"pack": pack, "carry": carry, "unpack": unpack}
