@@ -77,7 +77,7 @@ class Ring(snapshot.SavedWhole, PackingOne, Attending):
 
     def _decode(self, new: Pair) -> None:
         """One row: grow while shorter than the window, cut down to the window, then overwrite the oldest slot."""
-        if self.buffered == len(self.rows) < self.window:
+        if self.offset >= len(self.rows) and len(self.rows) < self.window:
             cite("RING-21")
             self.rows.grow(len(self.rows) + min(self.config.step, self.window - len(self.rows)), self.buffered)
         if len(self.rows) > self.window:

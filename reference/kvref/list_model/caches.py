@@ -143,6 +143,8 @@ class CacheModel:
 
     def least(self) -> int:
         """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
+        if self.floor and self.floor == self.offset:
+            return len(self.own_view.needs(self.offset))
         return len(self.own_view.sees(self.offset - 1, self.offset))
 
     def handed_out(self) -> list[int] | None:

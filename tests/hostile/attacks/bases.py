@@ -17,12 +17,12 @@ from support.engines import dialect_engines
 from support.engines.foreign.forms import Nearest
 
 KINDS_BESIDE = {
-    "growing": ("mask", "snapshot", "draft", "mem", "residency", "attention", "rope", "questions"),
-    "ring": ("mask", "snapshot", "draft", "mem", "attention", "rope", "questions"),
-    "bounded": ("mask", "mem", "questions"),
-    "sink": ("mask", "questions"),
+    "growing": ("mask", "snapshot", "draft", "mem", "residency", "attention", "rope", "questions", "parcels"),
+    "ring": ("mask", "snapshot", "draft", "mem", "attention", "rope", "questions", "parcels"),
+    "bounded": ("mask", "mem", "questions", "parcels"),
+    "sink": ("mask", "questions", "parcels"),
     "store": ("batch", "mem", "attention"),
-    "page": ("attention", "mem"),
+    "page": ("attention", "mem", "parcels"),
     "ragged": ("growing",),
     "bucket": ("attention",),
     "copy": ("mem",),

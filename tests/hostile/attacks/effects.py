@@ -448,7 +448,7 @@ READ = {w for w in AXES if w.method in ("read", "read_sequence")}
 
 REFUSING = ("append", "rewind", "restore", "set_length", "rollback", "scatter", "fork", "truncate", "drop", "feed")
 REFUSING += ("trim", "filter", "reorder", "cut", "copy", "load", "step", "prefill", "decode", "commit", "draft")
-REFUSING += ("compute", "evict", "clear")
+REFUSING += ("compute", "evict", "clear", "unpack")
 SKIPPED = (
     "free",
     "reset",
@@ -467,6 +467,7 @@ SKIPPED += (
     "abort",
     "evict",
     "clear",
+    "unpack",
     "restore",
     "scatter",
     "trim",
@@ -548,7 +549,7 @@ def effects() -> list[Effect]:
     return made
 
 
-SPOILT = {Where("growing", m) for m in ("rewind", "restore", "snapshot")} | {
+SPOILT = {Where("growing", m) for m in ("rewind", "restore", "snapshot", "unpack")} | {
     Where("store", m) for m in ("rollback", "set_length", "save", "scatter", "step")
 }
 """Methods after which a kept row is another's."""

@@ -27,6 +27,7 @@ CHAPTER_OF = {
     "snapshot": "snapshot",
     "restore": "snapshot",
     "rotate": "rope",
+    "unpack": "parcels",
     "can_append": "questions",
     "can_restore": "questions",
     "meter": "residency",
@@ -115,6 +116,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "attention": ("attend",),
     "mem": ("plan", "held"),
     "questions": ("can_append", "can_restore"),
+    "parcels": ("unpack",),
     "batch": ("step", "scatter", "rollback_sequence", "reset_batch", "read_sequence"),
 }
 """The methods that attacks are on, by the chapters that a base claims."""

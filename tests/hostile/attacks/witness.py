@@ -32,6 +32,11 @@ from kvspec.trace import Trace
 TRIES, SECONDS = 100, 6.0
 """Traces that are drawn for an attack, and the time of the processor that may go into them."""
 
+PARCELS = (
+    "pack x; append {n}; unpack x",
+    "pack x; carry x y axes=PNBHD page=2; free; unpack y",
+    "pack x; carry x y axes=BHDPN cut=1; unpack y",
+)
 OF_ONE = (
     *(
         "append {n}",
@@ -49,12 +54,13 @@ OF_ONE = (
     *("attend {n} through causal & window=2", "attend 1 rope=norm splits=2"),
     "attend {n} softcap=3 rope=neox splits=2 through causal & window=2",
     *("askappend {n}", "snapshot s; rewind {p}; askrestore s {p}"),
+    *PARCELS,
 )
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "growing": OF_ONE,
     "ring": OF_ONE,
-    "bounded": (*OF_ONE[:13], "askappend {n}"),
-    "sink": (*OF_ONE[:12], "positions", "askappend {n}"),
+    "bounded": (*OF_ONE[:13], "askappend {n}", *PARCELS),
+    "sink": (*OF_ONE[:12], "positions", "askappend {n}", *PARCELS),
     "store": (
         *("append {n}", "append {n} fill={fill}", "append 1", "append {n} layer={l}", "append 1 v_dim=3"),
         *(
@@ -99,6 +105,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
             "fork 0 {p}; append {n} sequence=1",
             "truncate {s} {p}",
         ),
+        *("pack x sequence={s}; drop {s}; unpack x", "pack x sequence={s}; carry x y axes=PNBHD cut=1; unpack y"),
         *(
             "drop {s}",
             "gather 0,1 {p}",

@@ -213,8 +213,8 @@ class _Drawing(DrawingOnCaches):
         kinds = "kind=growing", f"kind=ring window={max(1, window)}", f"kind=bounded max_len={self.number(1, 30)}"
         other = self.of("", "", "", "", *kinds, "kv_heads=5", "dtype=f32")
         if not other:
-            return f"pack p; {between}{carried}; unpack q; append {self.of(1, 1, 2)}"
-        return f"pack p; {between}{carried}; open C {other}; C: unpack q; C: append 1; C: pack r; unpack r"
+            return f"pack x; {between}{carried}; unpack y; append {self.of(1, 1, 2)}"
+        return f"pack x; {between}{carried}; open C {other}; C: unpack y; C: append 1; C: pack z; unpack z"
 
     def _close(self) -> str:
         names = [name for name, saved in sorted(self.session.snapshots.items()) if saved is not None]

@@ -240,10 +240,10 @@ class _Drawing(Drawing):
         """Pack a sequence, go on, and unpack it to a new one; here, or in a pool of other pages and back."""
         number, one = self.some()
         between = self.of("", f"append 1 sequence={number}; ", f"truncate {number} 0; ", f"drop {number}; ")
-        first = f"pack p sequence={number}; {between}{self.carried(len(one.rows))}"
+        first = f"pack x sequence={number}; {between}{self.carried(len(one.rows))}"
         if self.number(0, 2):
-            return f"{first}; unpack q"
-        return f"{first}; open C page_size={self.number(1, 5)} pages=9; C: unpack q; C: pack r sequence=0; unpack r"
+            return f"{first}; unpack y"
+        return f"{first}; open C page_size={self.number(1, 5)} pages=9; C: unpack y; C: pack z sequence=0; unpack z"
 
     def _another(self) -> str:
         """Open a second pool with another page size, or use it beside the first."""

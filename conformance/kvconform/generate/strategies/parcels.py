@@ -45,18 +45,18 @@ def moves(session: Session) -> list[str]:
     cache = session.caches["A"]
     sizes = [n for n in (1, 2) if session.config.window or cache.offset + n <= BOUND]
     base = [*(f"append {n}" for n in sizes), f"rewind {cache.offset - 1}", "rewind 0", "free"]
-    return [*base, "pack p; unpack p", *_carried("pack p", "unpack q"), *map(_elsewhere, OTHERS)]
+    return [*base, "pack x; unpack x", *_carried("pack x", "unpack y"), *map(_elsewhere, OTHERS)]
 
 
 def _carried(pack: str, unpack: str) -> list[str]:
     """Give parcels in each order of axes and in short pages, and damaged ones."""
-    orders = [f"{pack}; carry p q axes={order} page={1 + i % 3}; {unpack}" for i, order in enumerate(ORDERS)]
-    return [*orders, *(f"{pack}; carry p q axes={ORDERS[0]} {damage}; {unpack}" for damage in DAMAGES)]
+    orders = [f"{pack}; carry x y axes={order} page={1 + i % 3}; {unpack}" for i, order in enumerate(ORDERS)]
+    return [*orders, *(f"{pack}; carry x y axes={ORDERS[0]} {damage}; {unpack}" for damage in DAMAGES)]
 
 
 def _elsewhere(other: str) -> str:
     """Bring a parcel to a cache that has rows, and back; neither may disturb the other."""
-    return f"pack p; open B {other}; B: append 1; B: unpack p; B: pack q; B: append 1; append 1; unpack q; unpack p"
+    return f"pack x; open B {other}; B: append 1; B: unpack x; B: pack y; B: append 1; append 1; unpack y; unpack x"
 
 
 SIZES = ((1, 2, 2), (2, 4, 1))
@@ -65,17 +65,17 @@ SIZES = ((1, 2, 2), (2, 4, 1))
 
 def of_pools(most: int, session: Session) -> list[str]:
     """Give the moves to other states of a pool, and a parcel of each sequence that comes to it or to others."""
-    pool, found = session.caches["A"], ["pack p sequence=9"]
+    pool, found = session.caches["A"], ["pack x sequence=9"]
     for number in sorted(pool.in_use):
-        pack = f"pack p sequence={number}"
+        pack = f"pack x sequence={number}"
         new = next(n for n in range(len(pool.in_use) + 1) if n not in pool.in_use)
-        found += [f"{pack}; unpack p; drop {new}", *_carried(pack, f"unpack q; drop {new}")]
-        other = f"open B page_size=3 pages=2; B: unpack p; B: pack q sequence=0; unpack q; drop {new}"
+        found += [f"{pack}; unpack x; drop {new}", *_carried(pack, f"unpack y; drop {new}")]
+        other = f"open B page_size=3 pages=2; B: unpack x; B: pack y sequence=0; unpack y; drop {new}"
         found += [
             f"{pack}; {other}",
-            f"{pack}; open B kind=ring window=2; B: unpack p; B: pack q; unpack q; drop {new}",
+            f"{pack}; open B kind=ring window=2; B: unpack x; B: pack y; unpack y; drop {new}",
         ]
-        found += [f"{pack}; open B kv_heads=1 dtype=f32 page_size=1 pages=2; B: unpack p"]
+        found += [f"{pack}; open B kv_heads=1 dtype=f32 page_size=1 pages=2; B: unpack x"]
     return [*page.leading(most, pool), *found]
 
 
@@ -118,16 +118,16 @@ EXPLORATIONS = (
 WALKS = Moves(
     {
         ("growing", "ring", "bounded", "sink"): (
-            "pack p; append 1; unpack p; append 1",
-            "pack p; carry p q axes=PNBHD page=16; free; unpack q; append {n}",
-            "pack p; carry p q axes=BPHND page=7; unpack q; append 1",
-            "pack p; carry p q axes=BHDPN cut=1; unpack q",
-            "pack p; carry p q axes=PBHND page=5 flip=999; unpack q",
+            "pack x; append 1; unpack x; append 1",
+            "pack x; carry x y axes=PNBHD page=16; free; unpack y; append {n}",
+            "pack x; carry x y axes=BPHND page=7; unpack y; append 1",
+            "pack x; carry x y axes=BHDPN cut=1; unpack y",
+            "pack x; carry x y axes=PBHND page=5 flip=999; unpack y",
         ),
         ("page",): (
-            "pack p sequence={s}; carry p q axes=PNBHD page=5; unpack q",
-            "pack p sequence={s}; carry p q axes=BHPND cut=2; unpack q",
-            "pack p sequence={s}; drop {s}; unpack p",
+            "pack x sequence={s}; carry x y axes=PNBHD page=5; unpack y",
+            "pack x sequence={s}; carry x y axes=BHPND cut=2; unpack y",
+            "pack x sequence={s}; drop {s}; unpack x",
         ),
     }
 )

@@ -55,7 +55,7 @@ class Drawing(ModelledTrace):
     def carried(self, rows: int) -> str:
         """Draw how the parcel p of so many rows is carried as q."""
         damage = self.of(*[""] * 8, " cut=1", f" flip={self.number(0, 99)}", " version=2")
-        return f"carry p q axes={self.of(*ORDERS)} page={self.of(0, 1, 2, self.number(1, rows + 1))}{damage}"
+        return f"carry x y axes={self.of(*ORDERS)} page={self.of(0, 1, 2, self.number(1, rows + 1))}{damage}"
 
     def add(self, kinds: Sequence[str]) -> None:
         """Draw one of these kinds, and add operations of this kind."""
