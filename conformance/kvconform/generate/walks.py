@@ -75,7 +75,7 @@ class Move:
 LOOKS = frozenset(
     (
         *("view", "ask", "askappend", "askrestore", "match", "mask", "plan", "fit", "scribble"),
-        *("positions", "peek", "fingerprint", "rotate", "pack", "carry"),
+        *("positions", "peek", "fingerprint", "rotate"),
     )
 )
 
