@@ -254,7 +254,7 @@ class Ring(snapshot.SavedWhole, Packing, Attending):
     def runs(self) -> list[Run]:
         """Where those rows lie."""
         kept = min(self.filled, self.window - 1)
-        return [(kept, self._newest(kept))] if kept else []
+        return [(kept, self.newest(kept))] if kept else []
 
     def take_over(self, rows: Place | None, offset: int) -> None:
         """Hold these rows alone, in a new buffer, oldest first."""
