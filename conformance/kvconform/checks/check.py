@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from kvconform.runner.under_test import AdapterUnderTest
 
+SYSTEM = "system"
+"""The chapter of the check of all chapters at once."""
+
 
 @dataclass(frozen=True)
 class Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 
@@ -13,13 +13,11 @@ from kvconform.checks import (
     exploration,
     geometry,
     honesty,
-    large,
     laws,
     moved_examples,
-    system,
     walks,
 )
-from kvconform.checks.check import Check
+from kvconform.checks.check import SYSTEM, Check
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description
 from kvspec.operations.table import caches_with
@@ -36,9 +34,17 @@ def suite(chapters: tuple[str, ...] = CHAPTERS, clauses: tuple[str, ...] = ()) -
     """
     first, of_laws = examples.checks(chapters, clauses), laws.checks(chapters, clauses)
     before = (source.checks(chapters) for source in (moved_examples, dialects, geometry, covers))
-    behind = (source.checks(chapters) for source in (exploration, walks, large))
-    rest = sorted(chain(*before, of_laws, *behind), key=_place)
-    return {check.id: check for check in (*first, *honesty.checks(), *rest, *system.checks())}
+    behind = (source.checks(chapters) for source in (exploration, walks))
+    large, system = ((), ()) if clauses else _of_whole_runs(chapters)
+    rest = sorted(chain(*before, of_laws, *behind, large), key=_place)
+    return {check.id: check for check in (*first, *honesty.checks(), *rest, *system)}
+
+
+def _of_whole_runs(chapters: tuple[str, ...]) -> tuple[Iterable[Check], Iterable[Check]]:
+    """Large sizes and the system: a run on a few clauses judges neither, and does not read what makes them."""
+    from kvconform.checks import large, system
+
+    return large.checks(chapters), system.checks()
 
 
 def _place(check: Check) -> int:
@@ -76,7 +82,7 @@ def _wanted(settings: Settings, adapter: Description) -> Iterator[Check]:
     chapters = {honesty.CHAPTER, *settings.shown_by(asked.values())}
     layers = set(caches_with("speculate")) & set(adapter.chapters)
     if not settings.quick and set(asked) == set(clauses.index()) and layers:
-        chapters.add(system.CHAPTER)
+        chapters.add(SYSTEM)
     whole = not settings.quick and not settings.clauses
     for check in read_for(settings).values():
         wanted = check.chapter in chapters and (not check.clause or check.clause in asked)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvconform.checks.check import Check
+from kvconform.checks.check import SYSTEM, Check
 from kvconform.generate.strategies import whole_system
 from kvconform.runner.under_test import AdapterUnderTest
-
-CHAPTER = "system"
 
 
 def checks() -> Iterator[Check]:
     """One exploration of everything that the adapter claims."""
-    yield Check("system/explore", CHAPTER, frozenset(), judge)
+    yield Check("system/explore", SYSTEM, frozenset(), judge)
 
 
 def judge(under_test: AdapterUnderTest) -> None:

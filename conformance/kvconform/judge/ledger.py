@@ -165,7 +165,7 @@ class Accounts:
         cache = self._layer(op, name, config, got.values)
         sequences = len(before.get("sequences") or got.values.get("sequences") or ())
         again = _same(op) in self._done.get(name, ())
-        append = costs.APPENDS.get(kind)
+        append = costs.of_chapter(kind).get("append")
         return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got), again, append)
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:

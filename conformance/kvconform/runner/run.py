@@ -13,7 +13,6 @@ from typing import Any
 
 from kvconform.runner.journal import Journal
 from kvconform.runner.progress import Progress
-from kvconform.runner.proposing import proposed
 from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
@@ -143,6 +142,7 @@ class Run:
         if not failures:
             return
         from kvconform.diagnosis.diagnose import diagnose  # reads all known bugs, which most runs do not need
+        from kvconform.runner.proposing import proposed
 
         worker = self.under_test.worker
         worker.deadline = min(QUICK, worker.deadline)

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from kvspec.costs.terms import Bound, Bounded, Case, Cost, Layer, refused
 from kvspec.errors import NotWhole
-from kvspec.operations.table import OF_KIND
-from kvspec.registry import RECORDS, members, objects
-
-COSTS: dict[str, Bounded] = {
-    name: cost for each in members(__name__).values() for name, cost in each.items() if name != "append"
-}
-"""The cost of each operation but `append`, which each kind of cache has its own for, and those without a bound."""
-
-APPENDS: dict[str, Bounded] = objects(__name__, "append")
-"""The cost of an append by the kind of cache."""
+from kvspec.operations.table import CHAPTER_OF, OF_KIND
+from kvspec.registry import RECORDS, members
 
 
-def _demand_all() -> None:
-    """Raise NotWhole for an operation without a cost of a chapter that bounds costs, and for a cost of what is no
-    operation."""
-    for chapter, record in ((c, r) for c, r in RECORDS.items() if "costs" in r.rooms):
+@cache
+def of_chapter(chapter: str) -> Mapping[str, Bounded]:
+    """Give the cost of each operation of a chapter that bounds costs; that of `append` is of each kind of cache.
+    Raises NotWhole for an operation without a cost, and for a cost of what is no operation."""
+    record, found = RECORDS[chapter], members(__name__, (chapter,)).get(chapter, {})
+    if "costs" in record.rooms:
         bounded = {o.name for o in record.operations if not o.unbounded}
         bounded |= {"append"} if "append" in OF_KIND.get(chapter, ()) else set()
-        for name in sorted(bounded ^ {*record.rooms["costs"]}):
+        for name in sorted(bounded ^ {*found}):
             raise NotWhole(f"chapters/{chapter}.toml: [rooms] costs and the operations do not agree on {name!r}")
+    return found
 
 
-_demand_all()
+def _of(operation: str) -> Bounded | None:
+    """Give the cost of an operation; none of those that every kind has."""
+    return of_chapter(CHAPTER_OF[operation]).get(operation) if operation in CHAPTER_OF else None
 
 
 def cost(case: Case) -> Cost | None:
     """Bound the cost of an operation, performed or refused; None if the chapter sets no bound."""
-    found = case.append if case.op["op"] == "append" else COSTS.get(case.op["op"])
+    found = case.append if case.op["op"] == "append" else _of(case.op["op"])
     if found is None or case.config.form:  # of rows in a form RESIDENCY says nothing
         return None
     return refused(case) if case.got.result == "refused" else found(case)
 
 
-__all__ = ["COSTS", "Bound", "Case", "Cost", "Layer", "cost"]
+__all__ = ["Bound", "Case", "Cost", "Layer", "cost", "of_chapter"]

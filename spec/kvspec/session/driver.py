@@ -10,7 +10,7 @@ import traceback
 from typing import ClassVar
 
 from kvspec.contract import description
-from kvspec.errors import Refused, Unsupported
+from kvspec.errors import NotWhole, Refused, Unsupported
 from kvspec.geometry import Config
 from kvspec.operations.table import (
     OPERATIONS,
@@ -23,7 +23,7 @@ from kvspec.operations.table import (
 )
 from kvspec.registry import opened
 from kvspec.session.lent import Lent
-from kvspec.session.operations import DO, LOOK, draft, growing
+from kvspec.session.operations import draft, growing, observes, performs
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step
 
@@ -51,10 +51,12 @@ class Session(SessionState):
             elif name not in self.caches or not self._named(op):
                 return self.step_type("absent")
             else:
-                DO[op["op"]](self, self.caches[name], op, step, inputs)
+                performs(op["op"])(self, self.caches[name], op, step, inputs)
         except (Refused, Unsupported) as e:
             step.result = "refused" if isinstance(e, Refused) else "unsupported"
             step.clause, step.message = getattr(e, "clause", ""), str(e)
+        except NotWhole:
+            raise
         except Exception as e:
             self.failed(step, e)
         self._look(op, step)
@@ -125,7 +127,9 @@ class Session(SessionState):
             if op["op"] in draft.WHOLE:
                 draft.look_at_round(self, op, step)
             else:
-                LOOK[self.kinds[name]](self, self.caches[name], step)
+                observes(self.kinds[name])(self, self.caches[name], step)
+        except NotWhole:
+            raise
         except Exception as e:
             self.failed(step, e, "observing the cache: ")
 

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kvconform.runner.pool.local import LocalPool
 from kvconform.worker.tasks import Pool
 from kvspec.errors import BadInput
 
@@ -34,6 +33,8 @@ def opened(
 
 def _pool(processes: int | None, on: str | None, seconds: float | None, memory_limit: int) -> Pool:
     if not on:
+        from kvconform.runner.pool.local import LocalPool  # most runs on a clause judge in their own process
+
         return LocalPool(processes or os.cpu_count() or 1, seconds, memory_limit)
     try:
         from kvconform.runner.pool.cluster import Cluster

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from kvreports.run.bugs import Bug, bugs
 from kvreports.run.standing import standing
 from kvreports.safe_text import line, plain, shortened
 from kvspec.records.run import Record
+
+if TYPE_CHECKING:
+    from kvreports.run.bugs import Bug
 
 MOST = 10
 """Annotations of a run: GitHub shows no more of one step."""
@@ -27,6 +30,8 @@ def wanted(asked: bool, environment: Mapping[str, str] = os.environ) -> bool:
 
 def lines(record: Record) -> list[str]:
     """Give one error for each bug that is not known, the gravest first; one for a run that is no answer."""
+    from kvreports.run.bugs import bugs  # it draws traces, and few runs are annotated
+
     found = [_line(_title(bug), *_shown(bug)) for bug in bugs(record) if bug.verdict != "XFAIL"]
     if not found and record.exit_status:
         result = standing(record)
