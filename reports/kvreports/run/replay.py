@@ -19,7 +19,10 @@ LONGEST = 300
 
 def command(failure: Failure, record: Record) -> str:
     """The command, with the adapter named as the `run` named it: by name, or as the command behind `--`. Files are
-    named from the folder of the report."""
+    named from the folder of the report. An engine that was judged by its log cannot be asked again: its log is."""
+    if log := record.selection.get("log"):
+        level = " --visible" if record.selection["level"] == "visible" else ""
+        return f"kvconform check {shlex.quote(str(log))}{level}"
     own, before = failure.words, "" if failure.after is UNSET else failure.after.words
     if not in_words(failure):
         own, before = file(failure, record), file(failure, record, AFTER) if before else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,18 @@ def test_a_row_that_is_not_the_one_is_a_failure_of_its_clause(found: Any, tmp_pa
     assert "line 3: view: expected a b, found" in done.stderr and "the 1 operations after it" in done.stderr
     assert "Look first at RING-5: FAIL, wrong row" in done.stdout
     assert {f.name for f in (tmp_path / "report").iterdir()} >= {"record.json", "report.html", "junit.xml"}
+
+
+@pytest.mark.parametrize("options", [[], ["--visible"]])
+def test_the_last_command_judges_the_log_again(options: list[str], tmp_path: Path) -> None:
+    """No adapter has the name that the log gives, so that nothing can be replayed."""
+    steps = life("visible", ("append 2", ["x", "y"], {"offset": 1, "history": rows("x", "y")}))
+    logs.write(tmp_path / "a log", *steps)
+    done = kvconform("check", "a log", *options, cwd=tmp_path)
+    said = done.stdout.splitlines()[-1]
+    assert shlex.split(said) == ["kvconform", "check", "a log", *options], done.stdout
+    again = kvconform(*shlex.split(said)[1:], cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (1, done.stdout)
 
 
 KNOWN = """[[known]]
