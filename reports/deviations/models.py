@@ -66,6 +66,10 @@ class HalfWritten(CacheModel):
             raise
 
 
+class RingHalfWritten(HalfWritten, RingModel):
+    """The same of rings alone."""
+
+
 def _values_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
     config = cache.config
     return fit(keys._replace(shape=(*values.shape[:3], config.k_dim)), values, config, *keys.shape[:3])
@@ -241,6 +245,9 @@ class ChecksNothing(RaggedModel):
 class FiltersAnything(RaggedModel):
     """mlx-lm's BatchKVCache: a number of a sequence that there is not is taken, or reads out of bounds."""
 
+    owed = "any crash"
+    """What operations end with once nothing is said of the cache: how many sequences there are is not known."""
+
     def filter(self, order: Sequence[int]) -> None:
         with may("ok refused crash"):
             super().filter(order)
@@ -279,3 +286,54 @@ class ExtractsNothing(RaggedModel):
         if not self.fed and sequence in range(len(self.all)):
             raise Unsaid("error", kept=True)
         super().extract(sequence, into)
+
+
+class BatchHalfWritten(RaggedModel):
+    """mlx-lm's BatchRotatingKVCache: a block whose values do not fit has changed the keys before it raises."""
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        try:
+            super().feed(keys, values, lengths)
+        except (Refused, Unsaid):
+            if self.window is not None:
+                raise Unsaid("refused ok") from None
+            raise
+
+
+class HidesTheOldest(RaggedModel):
+    """mlx-lm's BatchRotatingKVCache: behind columns that were written round, the mask of a block of several hides
+    the first row of each sequence that is shorter than the window."""
+
+    width = index = 0
+    """The columns that are kept; and where the next one goes if they were written round, else 0."""
+    hides: Sequence[bool] = ()
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        before, columns = self.sequences(), keys.shape[2]
+        super().feed(keys, values, lengths)
+        window = self.window or 0
+        alone = columns == 1 and min(lengths) > 0
+        self.hides = [not alone and 0 < self.index < window and n < window for n in before]
+        if alone:
+            self.index = self.index % window + 1 if window and (self.index or self.width >= window) else 0
+            self.width = min(window, self.width + 1)
+        else:
+            self.width, self.index = min(self.width, max(0, window - 1)) + max(2, columns), 0
+
+    def extend(self, other: Any) -> None:
+        super().extend(other)
+        if self.index != other.index:
+            self.index = other.index = 0
+        self.width = max(self.width, other.width)
+
+    def join(self, others: Sequence[Any]) -> None:
+        super().join(others)
+        self.width, self.index = max(min(n, self.window or n) for n in self.sequences()), 0
+
+    def mask(self) -> Any:
+        shown = super().mask()
+        for rows, hides, heads in zip(self.all, self.hides, shown, strict=True):
+            for query in heads[0] if hides else ():
+                if query is not None:
+                    query.pop(rows[0], None)
+        return shown

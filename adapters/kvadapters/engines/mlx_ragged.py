@@ -1,9 +1,12 @@
-"""mlx-lm: `BatchKVCache` on sequences of unequal lengths, by the calls that its `BatchGenerator` makes.
+"""mlx-lm: `BatchKVCache` and `BatchRotatingKVCache` on sequences of unequal lengths, by the calls that its
+`BatchGenerator` makes.
 
 It stores padding on the left, but takes blocks with padding on the right: a block is handed over with its rows
 first, `prepare` says how much padding is behind them, `finalize` brings that to the front. So the adapter moves the
-columns of a block, and the rows of its mask back. Not claimed: padding on the right, trims by unequal counts (all
-are trimmed alike), `reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
+columns of a block, and the rows of its mask back. Over a window a block of one column is written round and round,
+and takes no padding; such a block with some, and one without columns, gets columns that nobody owns. Not claimed:
+padding on the right, trims by unequal counts (all are trimmed alike) and over a window, `reorder`, `repeat`, and
+who owns arrays, since mlx copies what NumPy hands over.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvadapters.engines.mlx import LENGTH, adapter, to_numpy
+from kvadapters.engines.mlx import LENGTH, ROTATES, adapter, to_numpy
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config
@@ -30,11 +33,13 @@ class Fed(NamedTuple):
 
     block: Pair
     starts: list[int]
+    held: list[int]
     positions: Array
     mask: Array
 
 
 alone = adapter("growing", "growing", lambda config: caches.KVCache(), **LENGTH)
+ring = adapter("rotating", "ring", lambda config: caches.RotatingKVCache(config.window), ROTATES, **LENGTH)
 """Caches of one sequence, which batches are made of; their masks are judged by themselves."""
 
 
@@ -45,7 +50,10 @@ class RaggedBatch:
         if config.padding != "left":
             raise Unsupported("mlx-lm keeps padding on the left")
         self.config = config
-        self._adopt(caches.BatchKVCache([0] * config.batch))
+        self._adopt(self._made())
+
+    def _made(self) -> Any:
+        return caches.BatchKVCache([0] * self.config.batch)
 
     def _adopt(self, cache: Any) -> None:
         self.cache = cache
@@ -55,17 +63,29 @@ class RaggedBatch:
     def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
         """Update with the block, its padding behind the rows."""
         columns, cache = keys.shape[2], self.cache
-        padding = [columns - n for n in lengths]
+        keys, values = (self._widened(a, lengths) for a in (keys, values))
+        padding = [keys.shape[2] - n for n in lengths]
         if any(padding):
             cache.prepare(lengths=list(lengths), right_padding=padding)
-        mask = to_numpy(cache.make_mask(columns))
-        starts, first = cache.left_padding.tolist(), to_numpy(cache.offset)
+        mask, first = to_numpy(cache.make_mask(keys.shape[2])), to_numpy(cache.offset)
         block = [to_numpy(a) for a in cache.update_and_fetch(*(_rows_first(a, padding) for a in (keys, values)))]
+        starts = self._starts()
+        held = [block[0].shape[2] - start for start in starts]
         if any(padding):
             cache.finalize()
-        place = np.arange(columns) - np.array(padding)[:, None]
+        place = np.arange(columns) - (columns - np.array(lengths))[:, None]
         positions = np.where(place < 0, -1, first[:, None] + place)
-        self._fed = Fed(Pair(*block), starts, positions, _padding_first(mask, padding))
+        shown = _padding_first(mask, padding)
+        self._fed = Fed(Pair(*block), starts, held, positions, shown[:, :, keys.shape[2] - columns :])
+
+    def _starts(self) -> list[int]:
+        """The padding on the left of each sequence."""
+        starts: list[int] = self.cache.left_padding.tolist()
+        return starts
+
+    def _widened(self, block: Array, lengths: Sequence[int]) -> Array:
+        """The block as it is handed over."""
+        return block
 
     def trim(self, counts: Sequence[int]) -> None:
         """Trim all by one number."""
@@ -87,7 +107,7 @@ class RaggedBatch:
 
     def join(self, others: Sequence[Any]) -> None:
         """Merge caches of one sequence."""
-        self._adopt(caches.BatchKVCache.merge([other.cache for other in others]))
+        self._adopt(type(self.cache).merge([other.cache for other in others]))
 
     def extract(self, sequence: int, into: Any) -> None:
         """Take out a sequence."""
@@ -117,6 +137,10 @@ class RaggedBatch:
         """The padding that stood on the left then."""
         return self._last.starts
 
+    def holds(self) -> list[int]:
+        """What stood behind it then; before that nothing that a block had."""
+        return self.sequences() if self._fed is None else self._fed.held
+
     def mask(self) -> Array:
         """The mask that was made before the update."""
         return self._last.mask
@@ -125,6 +149,27 @@ class RaggedBatch:
     def _last(self) -> Fed:
         assert self._fed is not None
         return self._fed
+
+
+class WindowedBatch(RaggedBatch):
+    """A rotating one. Once it has turned, newer rows stand before padding: its mask alone knows which is which."""
+
+    def _made(self) -> Any:
+        return caches.BatchRotatingKVCache(self.config.window, [0] * self.config.batch)
+
+    def _starts(self) -> list[int]:
+        return [0 if self.cache.rotated else max(0, n) for n in super()._starts()]
+
+    def _widened(self, block: Array, lengths: Sequence[int]) -> Array:
+        """With columns in front, of which padding is made, where one column alone could not have it."""
+        columns = block.shape[2]
+        wanted = max(2, columns) if columns != 1 or min(lengths) < 1 else 1
+        return np.pad(block, ((0, 0), (0, 0), (wanted - columns, 0), (0, 0)))
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """The newest rows of a sequence that is extracted, as many as a next query sees besides its own."""
+        seen = min(self.sequences()[sequence], self.config.window - 1)
+        return Pair(*(a[:, a.shape[1] - seen :] for a in super().read_sequence(sequence)))
 
 
 def _rows_first(block: Array, padding: Sequence[int]) -> Any:
@@ -144,8 +189,9 @@ class BatchAdapter:
     def describe(self) -> dict[str, Any]:
         """What mlx-lm has of both."""
         said = alone.describe()
-        without = ["scribble", "windowed", "right", "reorder", "repeat", "each"]
-        chapters = {**said["chapters"], "ragged": {"level": "visible", "without": without}}
+        without = ["scribble", "right", "reorder", "repeat", "each", "back"]
+        own = {"ragged": {"level": "visible", "without": without}}
+        chapters = {**said["chapters"], **ring.describe()["chapters"], **own}
         return {**said, "name": "mlx-ragged", "chapters": chapters}
 
     def from_engine(self, array: Any) -> Array:
@@ -154,7 +200,9 @@ class BatchAdapter:
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
-        return RaggedBatch(config) if kind == "ragged" else alone.open(kind, config)
+        if kind == "ragged":
+            return (RaggedBatch if config.window is None else WindowedBatch)(config)
+        return (alone if kind == "growing" else ring).open(kind, config)
 
 
 ragged = BatchAdapter()

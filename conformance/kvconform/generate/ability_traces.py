@@ -68,8 +68,9 @@ def _known(chapter: str) -> frozenset[str]:
 
 
 def _beginnings(trace: Trace, clause: str) -> Iterator[tuple[Needed, AbilityTrace]]:
-    """Give each beginning of a trace, by the abilities of its last operation and by those of opening the cache.
-    Abilities that are named by clauses are shown only by the examples of these."""
+    """Give each beginning of a trace, by the abilities of its last operation and, where that is one on the cache it
+    begins with, by those of opening this. Abilities that are named by clauses are shown only by the examples of
+    these."""
     caches = {"A": (trace.kind, trace.config)}
     opens = frozenset(needed_to_open(trace.kind, trace.config))
     takes = opens | {first_operation(trace.kind)}
@@ -82,7 +83,8 @@ def _beginnings(trace: Trace, clause: str) -> Iterator[tuple[Needed, AbilityTrac
         own = frozenset(needed(op, *caches[cache_of(op)])) | by_state
         takes |= {(chapter, name) for chapter, name in own if name in _known(chapter)}
         last = AbilityTrace(trace.cut(n), takes, clause, refused)
-        yield from ((ability, last) for ability in own | opens if clause in (named_by(ability) or (clause,)))
+        shown = own | opens if cache_of(op) == "A" else own
+        yield from ((ability, last) for ability in shown if clause in (named_by(ability) or (clause,)))
 
 
 def _opened(shortest: AbilityTrace, ability: Ability) -> Iterator[AbilityTrace]:

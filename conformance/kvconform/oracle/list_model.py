@@ -155,7 +155,7 @@ class ListModelSession(CitingSession):
 
     def lose(self, name: str) -> None:
         """Say nothing of a cache from now on."""
-        self.caches[name] = AnyCache()
+        self.caches[name] = AnyCache(getattr(self.caches.get(name), "owed", "any"))
 
     def _look(self, op: Operation, step: Step) -> None:
         super()._look(op, step)

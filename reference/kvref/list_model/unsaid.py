@@ -38,13 +38,17 @@ def may(result: str, *clauses: str) -> Iterator[None]:
 
 
 class AnyCache:
-    """A cache of which nothing is said: each of its methods raises Unsaid."""
+    """A cache of which nothing is said: each of its methods raises Unsaid. `owed` names the results that these may
+    have: any, and of an engine that reads out of bounds a crash besides."""
 
     follows = unsure = False
     """It neither takes its answers from the adapter, nor holds rows that are not known beside others that are."""
+
+    def __init__(self, owed: str = "any") -> None:
+        self.owed = owed
 
     def __getattr__(self, name: str) -> Any:
         """Raise Unsaid whatever is asked; AttributeError for what Python itself asks of any object."""
         if name.startswith("__"):
             raise AttributeError(name)
-        raise Unsaid("any")
+        raise Unsaid(self.owed)
