@@ -1,0 +1,83 @@
+"""Two adapters between which every parcel crosses: `support.engines.interchange:reference__opencl`.
+
+A cache that unpacks becomes one of the other adapter, and goes on there; so the chapter MOVE judges each side by
+what the other packs. A pool stays where it is: of an odd page size with the first adapter, of an even one with the second.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kvadapters.find import load
+from kvspec.contract import CHAPTERS
+from kvspec.geometry import Config
+from kvspec.parcels import Parcel
+
+KINDS = ("growing", "ring", "bounded", "sink")
+CLAIMS = (*KINDS, "page", "mask", "forms", "parcels")
+
+
+class Crossing:
+    """A cache here, and what opens one there."""
+
+    def __init__(self, kind: str, config: Config, here: Any, there: Any) -> None:
+        self.kind, self.config, self.here, self.there = kind, config, here, there
+        self.cache = here.open(kind, config)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cache, name)
+
+    def unpack(self, parcel: Parcel) -> None:
+        """Go on there, if what arrives is taken there."""
+        cache = self.there.open(self.kind, self.config)
+        cache.unpack(parcel)
+        self.cache, self.here, self.there = cache, self.there, self.here
+
+
+class Between:
+    """The adapter of a pair."""
+
+    def __init__(self, first: str, second: str) -> None:
+        self.names, self.adapters = (first, second), (load(first), load(second))
+
+    def describe(self) -> dict[str, Any]:
+        """What both are, and claim of caches and parcels."""
+        return {"name": " and ".join(self.names), "chapters": {c: "visible" for c in CHAPTERS if c in CLAIMS}}
+
+    def open(self, kind: str, config: Config) -> Any:
+        """A cache of the first adapter."""
+        if kind in KINDS:
+            return Crossing(kind, config, *self.adapters)
+        return self.adapters[(config.page_size or 0) % 2 == 0].open(kind, config)
+
+
+class Mislabelled(Between):
+    """The second adapter names the axes of what it packs in an order in which they do not lie."""
+
+    def __init__(self) -> None:
+        super().__init__("reference", "reference")
+        second = self.adapters[1]
+        second.caches = {kind: mislabelling(cache) for kind, cache in second.caches.items()}  # type: ignore[attr-defined]
+
+
+def mislabelling(cache: Any) -> Any:
+    """A cache that does so."""
+
+    def pack(self: Any, *of: int) -> Parcel:
+        made: Parcel = cache.pack(self, *of)
+        return made._replace(descriptor={**made.descriptor, "order": "PNHBD"})
+
+    return type("Mislabelling", (cache,), {"pack": pack}) if hasattr(cache, "pack") else cache
+
+
+def name(first: str, second: str) -> str:
+    """Name the pair as `kvconform run` takes it."""
+    return f"{__name__}:{'__'.join((first, second)).replace('-', '_')}"
+
+
+def __getattr__(pair: str) -> Any:
+    first, found, second = pair.partition("__")
+    if not (first and found and second):
+        raise AttributeError(pair)
+    return partial(Between, first.replace("_", "-"), second.replace("_", "-"))

@@ -1,0 +1,42 @@
+"""Every adapter's parcels into every other: `python -m tools.interchange [ADAPTER ...]`, run in `tests/`.
+
+Prints a table: who packs first in the rows, who unpacks first in the columns, and how many clauses of MOVE hold. Ends
+with status 1 if a pair does not conform.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tabulate import tabulate
+
+ADAPTERS = ("reference", "opencl", "opencl-fast", "cuda-cpu")
+
+
+def crossed(first: str, second: str) -> tuple[bool, str]:
+    """Judge a pair: whether it conforms, and how many clauses pass of those that are claimed."""
+    import kvconform
+    from support.engines.interchange import name
+
+    seen = kvconform.run(name(first, second), chapters=["parcels"], quick=True, processes=1)
+    passed, claimed = seen.summary.get("PASS", 0), sum(n for v, n in seen.summary.items() if v != "NOT_CLAIMED")
+    return seen.conforms, f"{passed} of {claimed}"
+
+
+def main(names: Sequence[str]) -> int:
+    """Judge all pairs, and print the table."""
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")))
+    chosen = tuple(names) or ADAPTERS
+    results = {(a, b): crossed(a, b) for a in chosen for b in chosen}
+    rows = [
+        (a, *(results[a, b][1] if results[a, b][0] else f"FAIL {results[a, b][1]}" for b in chosen)) for a in chosen
+    ]
+    print(tabulate(rows, ("packs first", *chosen)))
+    return int(not all(conforms for conforms, _ in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
