@@ -1,6 +1,6 @@
 """Every adapter's parcels into every other: `python -m tools.interchange [ADAPTER ...]`, run in `tests/`.
 
-Prints a table: who packs first in the rows, who unpacks first in the columns, and how many clauses of MOVE hold. Ends
+Prints a table: who packs first in rows, who unpacks first in columns, and how many clauses of MOVE hold. Ends
 with status 1 if a pair does not conform.
 """
 

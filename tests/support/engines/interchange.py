@@ -1,7 +1,8 @@
 """Two adapters between which every parcel crosses: `support.engines.interchange:reference__opencl`.
 
 A cache that unpacks becomes one of the other adapter, and goes on there; so the chapter MOVE judges each side by
-what the other packs. A pool stays where it is: of an odd page size with the first adapter, of an even one with the second.
+what the other packs. A pool stays: of an odd page size with the first adapter, of an even one with
+the second.
 """
 
 from __future__ import annotations
