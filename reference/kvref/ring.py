@@ -102,7 +102,7 @@ class Ring(snapshot.SavedWhole, PackingOne, Attending):
 
     def _straighten(self) -> None:
         """Put the live rows in position order, and leave nothing else."""
-        if self.buffered == self.offset <= self.window:
+        if self.offset <= self.window:
             if self.index < len(self.rows):
                 cite("RING-23")
             self.rows.keep(0, self.index)
