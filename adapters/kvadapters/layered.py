@@ -60,6 +60,13 @@ class LayeredCache(UpdateCache):
         """What the updates returned."""
         return [Pair(*block) for block in self._returned]
 
+    def states(self) -> dict[int, Any]:
+        """The states of the layers that have one; zeros where the engine has made none yet."""
+        config = self.config
+        none = np.zeros((config.kv_heads, config.k_dim, config.v_dim), np.float32)
+        found = self.engine.states(self.cache) if self.engine.states else {}
+        return {layer: none if state is None else state for layer, state in found.items()}
+
     def mask(self, logical: Any = None) -> Array:
         """The masks that were made before the updates, side by side: `[layers, 1, n, the widest history]`."""
         widths = [keys.shape[2] for keys, _ in self._returned]

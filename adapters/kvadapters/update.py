@@ -59,8 +59,9 @@ class Functions:
     by itself returns anything, and is claimed `without=("history",)`; then `view` shows its rows."""
     view: Callable[[Any], tuple[Any, Any] | None] | None = None
     """Give the rows that the next query may see, keys and values, oldest first; None if there are none."""
-    length: Callable[[Any], int] | None = None
-    """Give the offset: rows appended and not trimmed. Without it the adapter counts, and says so (`by_adapter`)."""
+    length: Callable[[Any], int | None] | None = None
+    """Give the offset: rows appended and not trimmed; None where a cache of layers that only fold tokens has none.
+    Without it the adapter counts, and says so (`by_adapter`)."""
     trim: Callable[[Any, int], Any] | None = None
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
@@ -74,6 +75,9 @@ class Functions:
     """Save the whole cache, as the engine does. Nothing is copied: what is saved must not change by itself."""
     set_state: Callable[[Any, Any], Any] | None = None
     """Put what was saved into a fresh cache. With this, `state` and `trim`, whole snapshots are claimed."""
+    states: Callable[[Any], Mapping[int, Any]] | None = None
+    """Give the state of each layer that folds its tokens, by its number: `[kv_heads, k_dim, v_dim]` in f32; None
+    for that of no tokens."""
     retained: Callable[[Any], int] | None = None
     """Count the rows that can still be read."""
     capacity: Callable[[Any], int] | None = None
@@ -152,7 +156,8 @@ class UpdateCache:
 
     @property
     def _offset(self) -> int:
-        return int(self.engine.length(self.cache)) if self.engine.length else self._counted
+        told = self.engine.length(self.cache) if self.engine.length else None
+        return self._counted if told is None else int(told)
 
     def can_rewind(self, to: int) -> bool:
         """Ask the engine whether it can trim so far, or try it on a deep copy of the cache."""

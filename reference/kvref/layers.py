@@ -65,6 +65,7 @@ class Layers:
                 raise refusals_layers.share("LAYER-2", layer, view.owner)
         self.config, self.one = config, config.changed(layers=None, of=None)
         self._clear()
+        cite(*["LAYER-37"] * bool(self.folds))
 
     def _proper(self, config: Config) -> bool:
         """Whether `of` has proper sizes, and `layers` counts them; and no layer folds rows in a form."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import Rows
 from kvref.list_model.unsaid import Unsaid, may
-from kvref.list_model.views import Chunk, Sinks, View, Window
+from kvref.list_model.views import Chunk, Conv, Sinks, State, View, Window
 from kvspec.errors import Refused
 
 
@@ -124,7 +124,9 @@ class TrimsNegative(LayersModel):
 
 
 def full(cache: LayersModel) -> bool:
-    """Whether a ring of the list is full, so that mlx-lm trims none of it."""
+    """Whether a ring of the list is full, or arrays are in it, so that mlx-lm trims none of it."""
+    if any(isinstance(view, State | Conv) for view in cache.views):
+        return True
     rings = (size(view) for view in cache.views if not isinstance(view, Chunk))
     return any(0 < n <= cache.offset for n in rings)
 

@@ -31,7 +31,14 @@ def test_an_engine_that_chooses_how_far_it_goes_back_conforms() -> None:
     assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.clauses
 
 
+def test_states_are_folded_by_the_engine_and_judged() -> None:
+    seen = judged("folds")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.failures[:1]
+    assert {verdicts(seen)[f"LAYER-{n}"] for n in (15, 31, 36, 37)} == {"PASS"}
+
+
 FAULTS = {
+    "crops_rows_alone": ("LAYER-15", "taken though refused"),
     "cuts_one_by_one": ("LAYER-16", "changed though refused"),
     "masks_by_the_first": ("LAYER-5", "wrong row"),
     "counts_the_last": ("LAYER-3", "wrong length"),

@@ -125,13 +125,61 @@ VIEWS: dict[str, Callable[..., Any]] = {
     "window": caches.RotatingKVCache,
     "sinks": lambda first, newest: caches.RotatingKVCache(first + newest, keep=first),
     "chunk": caches.ChunkedKVCache,
+    "state": lambda: caches.ArraysCache(1),
+    "conv": lambda size: caches.ArraysCache(2),
 }
 """The caches that `make_cache` of models makes for their layers."""
 
 
-def listed(config: Config) -> list[Any]:
+class Prompt(list[Any]):
+    """The caches of a model's layers, and what the model knows of each: its view and sizes."""
+
+    of: list[tuple[str, tuple[int, ...]]]
+
+
+def listed(config: Config) -> Prompt:
     """Make the list of caches of a model's layers. A layer that shares rows has none in it."""
-    return [_stepping(VIEWS[name](*sizes), config) for name, sizes in views(config, *VIEWS)]
+    of = views(config, *VIEWS)
+    made = Prompt(_stepping(VIEWS[name](*sizes), config) for name, sizes in of)
+    made.of = of
+    return made
+
+
+def updated(each: Prompt, layer: int, keys: Any, values: Any) -> tuple[Any, Any]:
+    """Do what the layer of a model does with its cache. One that folds tokens has no rows to attend to."""
+    name, sizes = each.of[layer]
+    if name == "state":
+        return folded(each[layer], keys, values)
+    if name == "conv":
+        return convolved(each[layer], *sizes, keys, values)
+    return tuple(each[layer].update_and_fetch(keys, values))
+
+
+def folded(cache: Any, keys: Any, values: Any) -> tuple[Any, Any]:
+    """Take the state out of the cache, fold the rows, and put it back: the arithmetic is the model's."""
+    k, v = keys.astype(mx.float32), values.astype(mx.float32)
+    state = mx.zeros((*k.shape[:2], k.shape[3], v.shape[3])) if cache[0] is None else cache[0]
+    for t in range(k.shape[2]):
+        state = state / 2 + k[:, :, t, :, None] * v[:, :, t, None, :]
+    cache[0] = state
+    return keys[:, :, :0], values[:, :, :0]
+
+
+def convolved(cache: Any, size: int, keys: Any, values: Any) -> tuple[Any, Any]:
+    """Put rows behind those of the cache, zeros if it has none, and keep the newest but one of `size`."""
+    none = [mx.zeros((*a.shape[:2], size - 1, a.shape[3]), a.dtype) for a in (keys, values)]
+    rows = [
+        mx.concatenate([old if cache[i] is None else cache[i], new], axis=2)
+        for i, (old, new) in enumerate(zip(none, (keys, values), strict=True))
+    ]
+    for i, whole in enumerate(rows):
+        cache[i] = whole[:, :, whole.shape[2] - size + 1 :]
+    return rows[0], rows[1]
+
+
+def counted(each: Prompt) -> int | None:
+    """The offset of the first cache that has one: caches of states have none."""
+    return next((cache.offset for cache in each if hasattr(cache, "offset")), None)
 
 
 def put_back(each: list[Any], saved: list[Any]) -> None:
@@ -139,9 +187,14 @@ def put_back(each: list[Any], saved: list[Any]) -> None:
     each[:] = deepcopy(saved)
 
 
-def layer_mask(each: list[Any], layer: int, n: int) -> Any:
+def layer_mask(each: Prompt, layer: int, n: int) -> Any:
     """Make the mask of a layer, before the updates."""
-    cache = each[layer]
+    cache, (name, sizes) = each[layer], each.of[layer]
+    if name == "state":
+        return mx.zeros((n, 0), mx.bool_)
+    if name == "conv":
+        row, query = np.arange(sizes[0] - 1 + n), np.arange(n)[:, None]
+        return mx.array((row >= query) & (row < query + sizes[0]))
     if isinstance(cache, caches.ChunkedKVCache):
         return chunk_mask(cache, n)
     return cache.make_mask(n, window_size=None, return_array=False)
@@ -156,12 +209,18 @@ def chunk_mask(cache: Any, n: int) -> Any:
     return mx.array(same & (columns <= queries))
 
 
+def _alone(state: Any) -> Any:
+    """The state of the one sequence of a batch; none if there is none."""
+    return None if state is None else state[0]
+
+
 layers = from_update(
     "mlx-layers",
     kind="layers",
     make=listed,
-    update=lambda each, layer, keys, values: each[layer].update_and_fetch(keys, values),
-    length=lambda each: each[0].offset,
+    update=updated,
+    length=counted,
+    states=lambda each: {i: _alone(each[i][0]) for i, (name, _) in enumerate(each.of) if name == "state"},
     trim=trim,
     mask=layer_mask,
     state=deepcopy,

@@ -65,6 +65,7 @@ class LayersModel:
         self.follows, self.took = claim.dialect("spare") == "any", False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         self._clear()
+        cite(*self._emptied(0))
 
     def _clear(self) -> None:
         self.tokens: list[tuple[int, ...]] = []
@@ -191,7 +192,7 @@ class LayersModel:
     def _dropped(self, offset: int, has: Sequence[set[int] | frozenset[int]]) -> bool:
         """Whether a layer is no longer the whole sequence, as one that folds it never is."""
         folds = any(isinstance(view, State | Conv) for view in self.views)
-        return (folds and offset > 0) or any(len(each) < offset for each in has)
+        return folds or any(len(each) < offset for each in has)
 
     def either(self, to: int) -> bool:
         """Whether it is right to take and to refuse a rewind: one of no rows, where none to less succeeds."""

@@ -44,6 +44,68 @@ class Layer:
         return 0 < self.window <= self.offset
 
 
+class Folding(Layer):
+    """A layer that folds its tokens. `state` is None until there are some."""
+
+    state: Array | None = None
+
+    def update(self, *new: Array) -> list[Array]:
+        """Each token on top of half of those before it."""
+        keys, values = (a[0].astype(np.float32) for a in new)
+        state = (
+            np.zeros((len(keys), keys.shape[2], values.shape[2]), np.float32) if self.state is None else self.state
+        )
+        for t in range(keys.shape[1]):
+            state = state / 2 + keys[:, t, :, None] * values[:, t, None, :]
+        self.state, self.offset = state, self.offset + keys.shape[1]
+        return [a[:, :, :0] for a in new]
+
+    def mask(self, n: int) -> Array:
+        """It has no rows."""
+        return np.zeros((n, 0), bool)
+
+    @property
+    def full(self) -> bool:
+        """Whether a token went in: none comes out."""
+        return self.offset > 0
+
+
+class CheckedFolding(Folding):
+    """One that knows the geometry of its rows."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config = config
+
+    def demand(self, keys: Array, values: Array) -> None:
+        """Raise ValueError for other rows."""
+        Checked.demand(self, keys, values)  # type: ignore[arg-type]
+
+
+def folding(config: Config) -> list[Any]:
+    """A cache for each layer, also for those that fold. Raises ValueError for a window of 0."""
+    each = views(config, "full", "window", "state")
+    if not valid(config) or any(0 in sizes for _, sizes in each):
+        raise ValueError("a size of 0")
+    return [CheckedFolding(config) if name == "state" else Checked(config, *sizes) for name, sizes in each]
+
+
+def states(each: list[Any]) -> dict[int, Any]:
+    """The state of each layer that folds."""
+    return {i: layer.state for i, layer in enumerate(each) if isinstance(layer, Folding)}
+
+
+def crop_rows(each: list[Any], n: int) -> None:
+    """Trim the layers with rows, and set the lengths of others."""
+    if any(layer.full for layer in each if not isinstance(layer, Folding)):
+        raise ValueError("a layer is full")
+    for layer in each:
+        if isinstance(layer, Folding):
+            layer.offset -= n
+        else:
+            layer.trim(n)
+
+
 def opened(config: Config) -> list[Layer]:
     """A cache for each layer. Raises ValueError for a window of 0."""
     each = views(config, "full", "window")
@@ -120,11 +182,9 @@ def adapter(**functions: Any) -> UpdateAdapter:
     return from_update(
         "list-of-layers",
         kind="layers",
-        make=opened,
         update=update,
-        also=("full", "window", "unlike"),
         cache=LayeredCache,
-        **{**given, **functions},
+        **{"also": ("full", "window", "unlike"), "make": opened, **given, **functions},
     )
 
 
@@ -135,3 +195,6 @@ masks_by_the_first = adapter(mask=first_mask)
 counts_the_last = adapter(length=lambda each: min(each[-1].offset, each[-1].window or each[-1].offset))
 forgets_layers = adapter(set_state=put_back_one)
 says_it_goes = adapter(dialect={})
+FOLDS: dict[str, Any] = {"make": folding, "states": states, "also": ("full", "window", "unlike", "state")}
+folds = adapter(**FOLDS)
+crops_rows_alone = adapter(trim=crop_rows, **FOLDS)
