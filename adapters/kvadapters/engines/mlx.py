@@ -151,7 +151,7 @@ def updated(each: Prompt, layer: int, keys: Any, values: Any) -> tuple[Any, Any]
     if name == "state":
         return folded(each[layer], keys, values)
     if name == "conv":
-        return convolved(each[layer], *sizes, keys, values)
+        return convolved(each[layer], sizes[0], keys, values)
     return tuple(each[layer].update_and_fetch(keys, values))
 
 
