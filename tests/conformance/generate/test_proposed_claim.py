@@ -11,6 +11,7 @@ from kvconform.generate.ability_traces import ability_traces
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
 from kvspec.operations.abilities import needed_to_open
+from kvspec.operations.table import cache_of
 from kvspec.registry import RECORDS, abilities
 from support.engines import update_engines
 from support.running.command_line import kvconform
@@ -29,6 +30,13 @@ def test_every_ability_is_shown_by_a_trace_or_observed() -> None:
     every = {(chapter, name) for chapter in CHAPTERS for name in abilities(chapter)}
     observed = {(chapter, name) for chapter in CHAPTERS for name in RECORDS[chapter].observe.values()}
     assert every <= set(ability_traces()) | observed | {("bounded", "offset")}
+
+
+def test_what_opens_a_cache_is_shown_by_an_operation_on_that_cache() -> None:
+    """An operation on another one succeeds where the first is refused."""
+    for ability in (("ragged", "right"), ("ragged", "windowed")):
+        last = [shown.trace.ops[-1] for shown in ability_traces()[ability] if shown.trace.ops]
+        assert {op["op"] for op in last if cache_of(op) != "A"} == {"open"}
 
 
 def test_all_that_the_reference_claims_is_proposed() -> None:

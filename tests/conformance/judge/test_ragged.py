@@ -12,12 +12,17 @@ from kvadapters.reference import Reference
 from kvconform.checks import laws
 from kvconform.generate.fit_to_adapter import claimed
 from kvconform.generate.shrink.shrink import shrink
+from kvconform.judge import storage
 from kvconform.laws.registry import LAWS
+from kvconform.oracle.deviating import Deviating
+from kvconform.oracle.list_model import ListModelSession
+from kvref.list_model.ragged import RaggedModel
 from kvref.ragged import Ragged
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
 from kvspec.geometry import Array, Config
+from kvspec.session.step import Step
 from kvworkshop.correct_variants import MoreThanRagged
 from support.running.local_adapter import LocalAdapter
 
@@ -155,3 +160,22 @@ def test_a_trace_names_only_caches_that_are_open() -> None:
         with pytest.raises(BadInput, match="no cache B was opened"):
             notation.trace("ragged", "padding=left", op)
     assert Config(padding="left").to_json()["padding"] == "left"
+
+
+class ReadsOutOfBounds(RaggedModel):
+    """An engine that may die of a number of a sequence that there is not."""
+
+    owed = "any crash"
+
+
+@pytest.mark.parametrize(("models", "wrong"), [((), True), ((ReadsOutOfBounds,), False)])
+def test_an_engine_that_reads_out_of_bounds_may_crash_once_nothing_is_said(
+    models: tuple[type, ...], wrong: bool
+) -> None:
+    model = Deviating(models).list_model()
+    session = ListModelSession(description({"name": "x", "chapters": {"ragged": "visible"}}), model=model)
+    session.begin("ragged", Config(padding="left"))
+    session.lose("A")
+    want = session.do(notation.operation("filter 6"))
+    assert bool(storage.unsaid(want.unsaid, Step(result="crash"))) == wrong
+    assert storage.unsaid(want.unsaid, Step(result="ok")) == []
