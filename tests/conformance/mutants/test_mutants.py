@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.planting import Patch
 from kvconform.runner.record.provenance import suite_digest
 from kvspec.geometry import Config
+from kvspec.tables import table
 from kvspec.trace import Trace
 from kvworkshop import controls, hunt_tasks, kinds, matrix
 from kvworkshop.hunt import HuntResult, Kill
-from kvworkshop.systematic import equivalents
+from kvworkshop.systematic import equivalents, modules
 from support.slow import one_in
 
 ARGUED = r"^reference/casts\.narrowed: array\.astype\(np\.float64\): not rounded"
@@ -252,3 +254,21 @@ def test_a_bug_that_cannot_be_planted_is_not_called_found(
     monkeypatch.setitem(known_bugs(), row.id, row)
     assert cli.main(["mutants", "--kind", "catalogue"]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_faults_are_planted_in_every_module_or_the_table_says_why_not() -> None:
+    """A chapter that comes with modules of its own is forgotten here first."""
+    exempt = table("kvworkshop.systematic", "targets")["exempt"]
+    there = {name for package in ("kvref", "kvgpu") for name in _modules(package)}
+    spared = {name for name in there for each in exempt if name == each or name.startswith(f"{each}.")}
+    targets = {target.module for target in modules.TARGETS.values()}
+    assert sorted(there - spared - targets) == [] and sorted(targets & spared) == ["kvgpu.runtimes.capture"]
+    assert [each for each in exempt if not any(f"{name}.".startswith(f"{each}.") for name in there)] == []
+
+
+def _modules(package: str) -> Iterator[str]:
+    """The names of all modules in a package."""
+    root = Path(str(files(package)))
+    for file in sorted(root.rglob("*.py")):
+        if file.name != "__init__.py":
+            yield ".".join([package, *file.relative_to(root).with_suffix("").parts])
