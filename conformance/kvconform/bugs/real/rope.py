@@ -245,7 +245,7 @@ class TurnsToTheEnd(Reference):
         return by_axes(self, rows, positions, rope, lambda pair: pair % 3)
 
 
-@planted("ROPE-24", breaks="ROPE-1")
+@planted("ROPE-24", breaks="ROPE-1 ROPE-44")
 class HalvesInSections(InSections):
     """Rows of three positions are turned in halves, whatever the pairing is."""
 
