@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec import json
 from msgspec.structs import replace
 
 from kvconform.cli import main
@@ -18,7 +19,7 @@ from kvreports.board import badge as badges
 from kvreports.board import html, markdown
 from kvreports.board.engines import ADAPTERS, SORTS, Board, Deviation, Engine
 from kvreports.board.trend import trend
-from kvspec.records.run import Record
+from kvspec.records.run import Failure, Record
 from support.samples.record_samples import failing, passing
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,33 @@ def test_a_deviation_that_one_script_shows_is_charged_once_whatever_its_models()
         assert len(scripts) == len(set(scripts)), engine.name
     wrong = {d.script for c in found.caches for d in c.newest.deviations if d.sort == "wrong result"}
     assert f" {len(wrong)} wrong results, " in found.headline and len(wrong) > 5
+
+
+def filed(name: str) -> str:
+    return (
+        f'[[known]]\nclause = "RING-1"\nreason = "{name}"\nmodel = "m/{name}"\nsort = "{name}"\nscript = "{name}"\n'
+    )
+
+
+def board_of(failures: list[Failure], folder: Path, *names: str) -> list[tuple[str, list[str]]]:
+    """The sort and the clauses of each bug that a board has of a record with these failures."""
+    record, file = folder / "record.json", folder / "known.toml"
+    record.write_bytes(json.encode(replace(failing(), failures=failures)))
+    file.write_text("".join(map(filed, names)), encoding="utf-8")
+    return [(bug.first.sort, bug.clauses) for bug in board([record], file, folder).engines[0].bugs]
+
+
+def test_a_failure_that_needs_two_bugs_is_charged_to_both(tmp_path: Path) -> None:
+    """A record joins the reasons of models that explain a failure only together."""
+    both = replace(failing().failures[0], clauses=["RING-1"], known={"RING-1": "unchecked; choice"})
+    assert board_of([both], tmp_path, "unchecked", "choice") == [("unchecked", ["RING-1"]), ("choice", ["RING-1"])]
+
+
+def test_what_is_not_filed_is_as_many_bugs_as_the_run_tells_apart(tmp_path: Path) -> None:
+    first = replace(failing().failures[0], clauses=["RING-1", "RING-3"], known={}, diagnosis=[])
+    same, other = replace(first, clauses=["RING-1"]), replace(first, cause="wrong length")
+    found = board_of([first, same, other], tmp_path)
+    assert found == [(NOT_FILED.sort, ["RING-1", "RING-3"])] * 2
 
 
 def test_the_gravest_come_first_and_only_wrong_results_are_red() -> None:

@@ -19,6 +19,7 @@ from kvreports.board.badge import badge
 from kvreports.board.engines import SORTS, Board, Deviation, Engine, Unjudged
 from kvreports.board.served import Served, ServedBug
 from kvreports.board.versions import Compared, Versions
+from kvreports.run.bugs import bugs
 from kvreports.safe_text import cleaned, cleaned_record
 from kvspec.errors import BadInput
 from kvspec.records.run import Failure, Record
@@ -64,13 +65,33 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:
     record = cleaned_record(json_file.load(path, Record))
     own = [k for k in entries if k.names(record.adapter.get("name", ""))]
-    deviations = [_deviation(f, own, beside, folder) for f in record.failures]
+    deviations = [d for f in record.failures for d in _deviations(f, record, own, beside, folder)]
     gravest_first = sorted(deviations, key=lambda d: d.gravity)
     return Engine(record, _address(path, folder), gravest_first, record.adapter.get("name") in BUILT_IN)
 
 
-def _deviation(failure: Failure, entries: list[KnownDeviation], beside: Path, folder: Path) -> Deviation:
-    entry = next((k for k in entries if k.because in failure.known.values() or k.is_outcome(failure)), NOT_FILED)
+def _deviations(
+    failure: Failure, record: Record, entries: list[KnownDeviation], beside: Path, folder: Path
+) -> list[Deviation]:
+    """The failure as each bug that it shows."""
+    found = _explaining(failure, entries)
+    unfiled = Deviation(failure, NOT_FILED.sort, NOT_FILED.reason, bug=_unfiled(failure, record))
+    return [_deviation(failure, entry, beside, folder) for entry in found] if found else [unfiled]
+
+
+def _explaining(failure: Failure, entries: list[KnownDeviation]) -> list[KnownDeviation]:
+    """The entry that explains a failure; several where it needs all of them, and its record joins their reasons."""
+    one = next((k for k in entries if k.because in failure.known.values() or k.is_outcome(failure)), None)
+    joined = [f"; {why}; " for why in failure.known.values()]
+    return [one] if one else [k for k in entries if any(f"; {k.because}; " in whys for whys in joined)]
+
+
+def _unfiled(failure: Failure, record: Record) -> str:
+    """The bug that the run took a failure for."""
+    return next((f"{bug.title} {bug.chapter}" for bug in bugs(record) if failure in bug.failures), "")
+
+
+def _deviation(failure: Failure, entry: KnownDeviation, beside: Path, folder: Path) -> Deviation:
     script, draft = beside / f"{entry.script}.py", beside / "drafts" / f"{entry.script}.md"
     bug = entry.script or " ".join(entry.models) or entry.reason
     there = [_there(path, folder) for path in (script, draft)]

@@ -25,9 +25,10 @@ ADAPTERS = "the adapter's"
 """The sort of what the adapter alone does: the engine has no such argument, and is not charged with it."""
 
 SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice", ADAPTERS)
+"""The sorts of deviations, the gravest first."""
+
 NO_BUGS = ("choice", ADAPTERS)
 """Sorts of what is no bug of the engine: it differs on purpose, or has no part in it."""
-"""The sorts of deviations, the gravest first."""
 
 SEVERAL = {
     "wrong result": "wrong results",
@@ -45,7 +46,8 @@ AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequence
 class Deviation:
     """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty.
 
-    Deviations of one `bug` are the same bug: one script shows them, or else one model or outcome."""
+    Deviations of one `bug` are the same bug: one script shows them, or else one model or outcome;
+    where none is filed, the run took them for one bug. A failure that needs two bugs is a deviation of each."""
 
     failure: Failure
     sort: str
