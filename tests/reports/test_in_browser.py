@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -125,13 +126,15 @@ def test_the_slash_begins_a_new_search_and_one_that_finds_nothing_says_so(browse
     tab = browser.new_context().new_page()
     told = []
     tab.goto((tmp_path / "page.html").as_uri())
-    for asked in ("window", "window nowhere"):
+    for asked in ("window", "window nowhere", '"its window"', "“window its”"):
         tab.keyboard.press("/")
         tab.keyboard.type(asked)
         tab.keyboard.press("Enter")
-        tab.wait_for_url(f"**q={asked.replace(' ', '+')}")
+        tab.wait_for_url(f"**q={quote_plus(asked)}")
         told.append((tab.inner_text("#found"), tab.locator("#results li").count()))
     assert told == [
         ("1 page for “window”", 1),
         ("No page has “window” and “nowhere”. Try fewer words.", 0),
+        ('1 page for “"its window"”', 1),
+        ("No page has “window its”. Try fewer words.", 0),
     ]
