@@ -160,7 +160,7 @@ def seen(cache: Any, kind: str) -> Any:
 
 
 def newest(cache: Any) -> tuple[int, int, int]:
-    span = cache._newest(cache.filled)
+    span = cache.newest(cache.filled)
     return span.first, span.turn, span.wrap
 
 

@@ -134,7 +134,7 @@ def test_both_dialects_have_the_same_words_and_all_kernels() -> None:
     assert set(words["cl"]) <= set(words["cuda"])
     for dialect in ("cl", "cuda"):
         text = kernels.source(dialect)
-        several = "MOVE|PLACE|STEP|SCATTER|PAGE|LAYER|COPY|ATTEND|SCORE|ROPE"
+        several = "MOVE|PLACE|STEP|SCATTER|PAGE|LAYER|COPY|ATTEND|SCORE|ROPE|FOLD"
         made = set(re.findall(rf"^KERNEL ([a-z]\w*)\(|^#define (?:{several}) (\w+)$", text, re.M))
         assert {a or b for a, b in made} == set(kernels.KERNELS)
 
