@@ -36,11 +36,16 @@ def _shown(side: Trace, result: TrialResult) -> list[list[str]]:
     shown = [_layers(step, result, place) for _, step in result.steps[-len(END) :]]
     for lines, (_, step) in zip(shown, result.steps[-len(END) :], strict=True):
         tokens = model.tokens[: step.values.get("offset", model.offset)]
-        for layer, of in enumerate(model.own):
+        for layer, of in enumerate(_own(side.config.of or "")):
             if (name := f"fold.{of}") in step.arrays and lines and lines != [DISAGREE]:
                 made = folds.told(step.arrays[name], [token[layer] for token in tokens], result.book)
                 lines[of] = " ".join(str(place.get(s, "?")) for s in made or [])
     return shown
+
+
+def _own(views: str) -> list[int]:
+    """The layers that share no other's rows, in the order in which a token has a row for each."""
+    return [layer for layer, view in enumerate(views.split(",")) if not view.startswith("share")]
 
 
 def _layers(step: Step, result: TrialResult, place: dict[int, int]) -> list[str]:
