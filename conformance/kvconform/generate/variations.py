@@ -23,7 +23,7 @@ from kvspec.trace import Trace, opening
 
 LOOKS = (
     *("view", "ask", "askappend", "askrestore", "mask", "plan", "fit"),
-    *("scribble", "positions", "gather", "peek", "fingerprint", "pack", "carry"),
+    *("scribble", "positions", "gather", "peek", "fingerprint"),
 )
 """Operations that only look: an engine may do what it deferred because of them."""
 

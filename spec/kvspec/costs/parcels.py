@@ -16,9 +16,10 @@ def pack(case: Case) -> Cost:
 
 
 def unpack(case: Case) -> Cost:
-    """Unpack: the rows cross once, and are written to new storage."""
-    nbytes = _offset(case) * case.config.row_bytes
-    arriving = Bound("RESIDENCY-2", {"host_to_device": nbytes + 2 * PADDING + 2 * ENTRY, "device_to_host": 0})
+    """Unpack: the rows cross once, and are written to new storage; a pool's table has an entry for each page."""
+    rows, page = _offset(case), case.config.page_size
+    nbytes, entries = rows * case.config.row_bytes, 2 + (-(-rows // page) if page else 0)
+    arriving = Bound("RESIDENCY-2", {"host_to_device": nbytes + 2 * PADDING + entries * ENTRY, "device_to_host": 0})
     most = {
         "device_to_device": 2 * nbytes,
         "launches": 4,

@@ -13,6 +13,7 @@ from kvconform.checks import honesty
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
+from kvconform.generate.variations import VARIATIONS
 from kvref.store import Store
 from kvspec import notation
 from kvspec.contract import CHAPTERS, description
@@ -51,14 +52,13 @@ def test_a_system_has_no_more_than_is_declared(chapters: tuple[str, ...]) -> Non
 
 @pytest.mark.parametrize("count", slow.counts(15, DRAWN))
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_what_is_explored_may_be_read_from_a_file(chapter: str, count: int) -> None:
-    """In this process nobody looks at bounds that the wire and files of traces hold operations to."""
+def test_what_is_explored_may_be_read_from_a_file_in_every_form(chapter: str, count: int) -> None:
+    """In this process nobody looks at bounds and names that the wire and files of traces hold operations to."""
     strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
-    explored = getattr(strategies, "explored", None)
-    kinds = [("growing",), ("ring",), ("store",)] if chapter in ("mem", "residency") else [()]
-    for kind in kinds if explored else ():
-        for t in sample.some(explored(*kind), count, seed=1):
-            assert from_json(t.to_json()) == t
+    for each in strategies.EXPLORATIONS:
+        for t in () if each.over else sample.some(each.drawn(CHAPTERS), count, seed=1):
+            for form in (t, *(variation.of(t) for variation in VARIATIONS)):
+                assert from_json(form.to_json()) == form
 
 
 class SharesItsRounds(Reference):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
-from kvspec.operations.table import Operation
+from kvspec.operations.table import OF_KIND, Operation
 from kvspec.parcels import ORDERS
 from kvspec.trace import Trace
 
@@ -87,8 +87,10 @@ class Drawing(ModelledTrace):
             self.follow(op)
 
     def follow(self, op: Operation) -> Expected:
-        """Add an operation on the chosen cache, unless it names another, and have the list model do it."""
-        return super().follow(op if self.cache == "A" or "cache" in op else {**op, "cache": self.cache})
+        """Add an operation on the chosen cache, unless it names another or that one's kind lacks it, and have the
+        list model do it."""
+        there = self.cache != "A" and "cache" not in op and op["op"] in OF_KIND[self.session.kinds[self.cache]]
+        return super().follow({**op, "cache": self.cache} if there else op)
 
     def trace(self) -> Trace:
         """Give the trace drawn so far."""
