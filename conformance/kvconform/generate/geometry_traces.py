@@ -47,8 +47,13 @@ def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tup
         if trace := at(best.trace, geometry):
             chosen.append(trace)
             wanted -= best.operations
-    own = [trace for trace in chosen if trace.kind == kind]
+    own = [trace for trace in chosen if trace.kind == kind and _is_done(trace)]
     return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry)))
+
+
+def _is_done(trace: Trace) -> bool:
+    """Tell whether nothing in a trace is refused: a run is done only as a whole."""
+    return all(step.result == "ok" for step in walk(trace, trace.ops).steps)
 
 
 def _length(trace: Trace) -> int:
@@ -57,11 +62,11 @@ def _length(trace: Trace) -> int:
 
 
 def _longest(kind: str, geometry: Geometry) -> Trace:
-    """Give the longest of the worked examples that begin with a cache of this kind, at a geometry; it has as many
-    operations there. Raises StopIteration where none fits."""
+    """Give the longest of the worked examples that begin with a cache of this kind and in which nothing is refused,
+    at a geometry; it has as many operations there. Raises StopIteration where none fits."""
     examples = (each.trace for each in _candidates(kind) if each.trace.kind == kind)
     longest = sorted(examples, key=_length, reverse=True)
-    return next(trace for example in longest if (trace := at(example, geometry)))
+    return next(trace for example in longest if _is_done(example) and (trace := at(example, geometry)))
 
 
 def met(traces: Iterable[Trace], kind: str) -> Met:
