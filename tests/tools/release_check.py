@@ -49,10 +49,12 @@ def _faults(record: Record) -> Iterator[str]:
 
 
 def passes(record: Record) -> bool:
-    """Whether each clause passes that the adapter may not leave out. It may leave out chapters, and clauses where
-    outputs are not to the bit."""
+    """Whether each clause passes that the adapter may not leave out. It may leave out chapters, clauses on storage
+    of chapters that it claims at level visible, and clauses where outputs are not to the bit."""
     name, chapters = record.adapter["name"], record.adapter["chapters"]
-    may = {c.id for c in record.clauses if c.chapter not in chapters or name in WITHIN_A_BOUND}
+    stored = {chapter for chapter, claim in chapters.items() if claim["level"] == "storage"}
+    lacks = {c.id for c in record.clauses if c.level == "storage" and c.chapter not in stored}
+    may = {c.id for c in record.clauses if c.chapter not in chapters or name in WITHIN_A_BOUND} | lacks
     return all(c.verdict == "PASS" or (c.verdict == "NOT_CLAIMED" and c.id in may) for c in record.clauses)
 
 
