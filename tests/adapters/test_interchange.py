@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import kvconform
-from support.engines.interchange import name
+from support import fakes
+from support.engines.interchange import name as named
 from support.slow import one_in
 from tools.interchange import ADAPTERS, crossed
 
@@ -15,8 +14,9 @@ PAIRS = [(a, b) for a in ADAPTERS for b in ADAPTERS]
 
 
 @pytest.fixture(autouse=True)
-def found_by_workers(monkeypatch: Any, request: Any) -> None:
-    monkeypatch.syspath_prepend(str(request.config.rootpath / "tests"))
+def found_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in fakes.environment().items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize(("first", "second"), one_in(7, PAIRS))
@@ -32,4 +32,4 @@ def test_axes_that_lie_in_another_order_than_they_are_named_in_are_seen() -> Non
 
 
 def test_a_pair_is_named_by_both() -> None:
-    assert name("opencl-fast", "cuda-cpu") == "support.engines.interchange:opencl_fast__cuda_cpu"
+    assert named("opencl-fast", "cuda-cpu") == "support.engines.interchange:opencl_fast__cuda_cpu"
