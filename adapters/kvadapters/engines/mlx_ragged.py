@@ -161,7 +161,7 @@ class WindowedBatch(RaggedBatch):
         return [0 if self.cache.rotated else max(0, n) for n in super()._starts()]
 
     def _widened(self, block: Array, lengths: Sequence[int]) -> Array:
-        """With columns in front, of which padding is made, where one column alone could not have it."""
+        """Add columns of padding in front: over a window mlx takes padding only in two columns or more."""
         columns = block.shape[2]
         wanted = max(2, columns) if columns != 1 or min(lengths) < 1 else 1
         return np.pad(block, ((0, 0), (0, 0), (wanted - columns, 0), (0, 0)))

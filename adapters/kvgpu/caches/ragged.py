@@ -126,7 +126,7 @@ class Ragged:
         return [range(columns - n, columns) if left else range(n) for n in lengths]
 
     def _append(self, new: Sequence[Sequence[Run]], more: Sequence[int]) -> None:
-        """Put new rows behind those that the first of them sees; sequences without new ones keep all they have."""
+        """Write new rows behind those that their first query sees. A sequence without new rows keeps all it has."""
         lengths = [n + m for n, m in zip(self.lengths, more, strict=True)]
         older = [self.held[s] - self._seen(s) if m else 0 for s, m in enumerate(more)]
         held = [n - o + m for n, o, m in zip(self.held, older, more, strict=True)]
@@ -140,8 +140,8 @@ class Ragged:
         self._now(lengths, held, at)
 
     def _begin(self, older: Sequence[int], held: Sequence[int]) -> int | None:
-        """The slot of the first column of a block in which sequences hold so many rows, where they stay in their
-        slots without so many of the oldest; None if there is no such block."""
+        """The slot where a block begins in which sequences hold `held` rows, each in the slot where it is, without
+        the `older` oldest; None if rows would have to move."""
         found = {self._first(s) + older[s] - start for s, start in enumerate(self._starts(held))}
         return found.pop() if len(found) == 1 else None
 

@@ -19,8 +19,8 @@ from kvspec.geometry import Config
 
 
 class View(NamedTuple):
-    """What a layer that is given rows shows. Of a chunk `newest` is its size: no query sees more rows than so many.
-    A state shows none, and its rows need to be kept no longer than those that a query alone sees."""
+    """What a layer that is given rows shows. A chunk has its size as `newest`. A state has 1: it needs no row from
+    before."""
 
     kind: str
     newest: int = 0

@@ -78,14 +78,8 @@ class Sinks(View):
 
 
 @dataclass(frozen=True)
-class Conv(View):
-    """The newest rows, always as many: those at negative positions are zeros, which nobody needs to have kept."""
-
-    size: int
-
-    def shows(self, row: int, query: int) -> bool:
-        """Whether the row is among so many."""
-        return query - row < self.size
+class Conv(Window):
+    """A window of always as many rows: those at negative positions are zeros, which nobody needs to have kept."""
 
     def sees(self, query: int, end: int) -> range:
         """From the first row on, which may stand before position 0."""

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvgpu import kernels
 from kvgpu.adapter import Caches
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvref import fold
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
-from kvworkshop.systematic.kernels import Changed, Chunk
 from support import slow
+from support.device import kernel_faults
 from support.device.device_costs import cost, raises
 from support.device.devices import Scarce, adapter
 
@@ -145,18 +144,8 @@ FAULTS = {
 """Faults of the kernel, each as a change to its text."""
 
 
-def _answered(ours: Caches) -> list[list[bytes]] | str:
-    try:
-        return _worked(ours)
-    except RuntimeError as e:
-        return str(e)
-
-
 @pytest.mark.slow
 def test_faults_of_the_kernel_are_found() -> None:
-    right = kernels.text("fold.inc")
-    assert all(old in right for old, _ in FAULTS.values())
-    chunk = Chunk("kernels/fold", (None, *(right.replace(*fault) for fault in FAULTS.values())))
-    worked = [_answered(Changed((chunk,), number)()) for number in range(1 + len(FAULTS))]
+    worked = kernel_faults.answers("fold", FAULTS, _worked)
     assert [each != worked[0] for each in worked] == [False] + [True] * len(FAULTS)
     assert worked[0] == _worked(adapter())

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from kvconform.generate.strategies import layers
-from kvgpu import kernels
 from kvgpu.adapter import Caches
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
-from kvworkshop.systematic.kernels import Changed, Chunk
 from support import random_traces, slow
+from support.device import kernel_faults
 from support.device.device_costs import cost, raises
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 
@@ -217,19 +216,8 @@ FAULTS = {
 """Faults of the kernel, each as a change to its text."""
 
 
-def _answered(ours: Caches) -> list[list[bytes]] | str:
-    """What caches show, or that one wrote where no slots are."""
-    try:
-        return _worked(ours)
-    except RuntimeError as e:
-        return str(e)
-
-
 @pytest.mark.slow
 def test_faults_of_the_kernel_are_found() -> None:
-    right = kernels.text("layer.inc")
-    assert all(old in right for old, _ in FAULTS.values())
-    chunk = Chunk("kernels/layer", (None, *(right.replace(*fault) for fault in FAULTS.values())))
-    worked = [_answered(Changed((chunk,), number)()) for number in range(1 + len(FAULTS))]
+    worked = kernel_faults.answers("layer", FAULTS, _worked)
     assert [each != worked[0] for each in worked] == [False] + [True] * len(FAULTS)
     assert worked[0] == _worked(adapter())

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvgpu import kernels
 from kvgpu.adapter import Caches
 from kvgpu.memory.layout import Geometry, Place
 from kvgpu.memory.row_forms import Codec
@@ -18,7 +17,7 @@ from kvspec.contract import Pair
 from kvspec.forms import Form, parsed
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.notation import from_sentence
-from kvworkshop.systematic.kernels import Changed, Chunk
+from support.device import kernel_faults
 from support.device.devices import ADAPTERS, NAMES
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
@@ -131,11 +130,7 @@ FAULTS = {
 
 @pytest.mark.slow
 def test_faults_of_the_kernels_are_found() -> None:
-    right = kernels.text("forms.inc")
-    missing = [name for name, (old, _) in FAULTS.items() if old not in right]
-    assert missing == []
-    chunk = Chunk("kernels/forms", (None, *(right.replace(*fault) for fault in FAULTS.values())))
-    found = [_wrong(Changed((chunk,), number)()) for number in range(1 + len(FAULTS))]
+    found = kernel_faults.answers("forms", FAULTS, _wrong)
     assert found == [False] + [True] * len(FAULTS)
 
 

@@ -171,7 +171,7 @@ class RestByTime(Reference):
         if rope.sections is None or rows.size == 0 or dims < 2:
             return super().rotate(rows, positions, rope)
         demand(rows, positions, rope._replace(sections=Sections(dims // 2, 0, 0)))
-        axes = np.clip(listed.axes(rope, dims), 0, 2)
+        axes = listed.axes(rope, dims)
         axes[max(0, sum(rope.sections[:3])) :] = 0
         return by_axes(self, rows, positions, rope, lambda pair: int(axes[pair]))
 
