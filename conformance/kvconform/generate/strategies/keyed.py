@@ -117,7 +117,7 @@ KINDS = (
     *("request",) * 8,
     *("finish", "match", "answer") * 3,
     *("compute", "propose", "accept") * 2,
-    *("abort", "evict", "clear", "gone", "scribble", "senseless", "another"),
+    *("abort", "branch", "evict", "clear", "gone", "scribble", "senseless", "another"),
 )
 """Kinds of operations; a kind listed more often is drawn more often."""
 
@@ -198,6 +198,13 @@ class _Drawing(Drawing):
         number, one = self.some()
         self.texts.append("".join(chr(97 + t) for t in one.request.tokens) or "x")
         return f"finish {number}"
+
+    def _branch(self) -> tuple[str, ...]:
+        """End a request, begin one that leaves its text somewhere, and ask for the rows of the first."""
+        text = self.tokens()
+        new = next(n for n in range(len(self.model.all) + 1) if n not in self.model.all)
+        left = text[: self.number(0, len(text) - 1)]
+        return f"request {text}", f"finish {new}", f"request {left}z", f"match {text}x"
 
     def _abort(self) -> str:
         """End a sequence that is not to be trusted."""
