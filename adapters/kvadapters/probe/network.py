@@ -106,16 +106,33 @@ class Network:
     ) -> Float64:
         """Give the hidden states before the last norm, float64 [n, hidden]. `masks` replaces what queries see in
         some layers, bool [n, n]; `positions` those that RoPE uses."""
+        return self.states(tokens, masks, positions)[-1]
+
+    def states(
+        self, tokens: Sequence[int], masks: dict[int, Mask] | None = None, positions: Sequence[int] | None = None
+    ) -> list[Float64]:
+        """Give the hidden states before each layer, and behind the last one."""
         x = self.embedding[list(tokens)].astype(np.float64) * self.embedding_factor
         at = np.arange(len(tokens)) if positions is None else np.asarray(positions)
-        for number, layer in enumerate(self.layers):
-            sees = (masks or {}).get(number)
-            x = x + self._attention(layer, x, layer.view.sees(len(tokens)) if sees is None else sees, at)
-        return x
+        return self.gone_on([x], masks or {}, at)
+
+    def gone_on(self, states: Sequence[Float64], masks: dict[int, Mask], at: NDArray[np.integer]) -> list[Float64]:
+        """Give the states that are there, and those behind the layers from there on; `at` are the positions."""
+        found = list(states)
+        for number in range(len(states) - 1, len(self.layers)):
+            layer, x = self.layers[number], found[-1]
+            sees = masks.get(number)
+            found.append(x + self._attention(layer, x, layer.view.sees(len(x)) if sees is None else sees, at))
+        return found
 
     def logits(self, hidden: Float64) -> Float64:
         """Give the logits of hidden states, float64 [n, vocabulary]."""
-        return self._normed(hidden) @ self.output.T.astype(np.float64)
+        return self._normed(hidden) @ self.wide_output
+
+    @cached_property
+    def wide_output(self) -> Float64:
+        """The output in float64, [hidden, vocabulary]."""
+        return np.ascontiguousarray(self.output.T, np.float64)
 
     def values(self, number: int, x: Float64) -> Float64:
         """Give a layer's values of hidden states, float64 [n, heads, d]: kv heads, or all heads of a latent

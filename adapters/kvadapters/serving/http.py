@@ -35,7 +35,7 @@ class Server(Driver):
             raise BadInput(f"{address!r} is no address of a server, such as http://127.0.0.1:8000/v1")
         self.parts, self.model, self.probe = parts, model, probe
         self.words = list(probe.layout.words())
-        self.ids = {word: i for i, word in enumerate(self.words)}
+        self.ids = {name: i for i, word in enumerate(self.words) for name in (word, str(i), f"token_id:{i}")}
         self.in_words = False
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
@@ -164,6 +164,8 @@ class Server(Driver):
 
     def _id(self, said: Any) -> int:
         """Give the id that a server means: a number, token_id:7, or a word. Raises EngineFailed."""
+        if isinstance(said, str) and said in self.ids:  # most are, and there are many
+            return self.ids[said]
         if isinstance(said, Mapping):
             said = said.get("id", said.get("token"))
         if isinstance(said, int):

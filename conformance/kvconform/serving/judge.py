@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.queries import read
 from kvadapters.probe.reader.reading import Finding, Reading
-from kvadapters.probe.reader.tokens import read_tokens
+from kvadapters.probe.reader.tokens import TokenJudgement, read_tokens
 from kvadapters.serving.driver import Sample, shared
 from kvconform.serving.player import Asked
 from kvspec.errors import BadInput
@@ -40,6 +40,13 @@ class Wrong:
     words: str
     layer: int | None = None
     query: int | None = None
+    tokens: TokenJudgement | None = field(default=None, repr=False, compare=False)
+
+    def explained(self) -> Wrong:
+        """Add what would explain a token that a correct engine would not have chosen. To look for it costs much
+        more than to judge."""
+        explanations = self.tokens.explanations[:1] if self.tokens else ()
+        return replace(self, words="; ".join([self.words, *explanations]), tokens=None)
 
 
 class Judge:
@@ -93,9 +100,10 @@ class Judge:
         judged = read_tokens(self.probe, one.request.tokens, sample.tokens, self.precision)
         self.queries += len(sample.tokens)
         for at in judged.wrong[:1]:
-            words = "; ".join([f"its logit is {judged.regrets[at]:.3g} below the best", *judged.explanations[:1]])
+            words = f"its logit is {judged.regrets[at]:.3g} below the best"
             place = f"token {at} of the answer of the {ordinal(one.number)} request"
-            yield Wrong(one.number, "regret", f"{place}: {words}", None, len(one.request.tokens) - 1 + at)
+            query = len(one.request.tokens) - 1 + at
+            yield Wrong(one.number, "regret", f"{place}: {words}", None, query, judged)
 
     def _chosen(self, one: Asked, sample: Sample) -> Iterator[Wrong]:
         """Compare tokens with those that are likeliest: text is known beforehand."""

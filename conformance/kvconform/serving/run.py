@@ -107,19 +107,20 @@ class Run:
         if any(f.clause == clause and f.sort == short.wrong[0].sort for f in self.failures):
             return
         hints = self._coarser(short.asked)
+        found = [short.wrong[0].explained(), *short.wrong[1:]]
         self.failures.append(
             ServingFailure(
                 clause=clause,
                 sort=short.wrong[0].sort,
                 history=told(short.history),
                 alone=alone,
-                found=[*[w.words for w in short.wrong][:8], *hints],
-                drawing=[*drawn(short.asked, short.wrong, self.aim), *hints],
+                found=[*[wrong.words for wrong in found][:8], *hints],
+                drawing=[*drawn(short.asked, found, self.aim), *hints],
                 first_seen=told(history),
                 after=self.asked,
             )
         )
-        self.tell("; ".join([f"{clause}: {short.wrong[0].words}", *hints]))
+        self.tell("; ".join([f"{clause}: {found[0].words}", *hints]))
 
     def _coarser(self, asked: list[Asked]) -> list[str]:
         """Name the coarser dtypes in which none of these answers would be wrong: some engines compute in another

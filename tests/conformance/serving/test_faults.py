@@ -12,6 +12,7 @@ import pytest
 
 from adapters.probe import engines
 from kvadapters.probe import Precision, Probe
+from kvadapters.probe.reader.tokens import Choice
 from kvconform.serving.run import Run
 from support.engines import serving
 from support.engines.serving import FAULTS, Plant
@@ -70,3 +71,17 @@ def test_a_row_of_another_request_is_named_by_its_place_in_that_request(judged: 
     said = r"query \d+ of the (\w+) request, layer 0 \(full\): sees token \d+ of the (\w+),"
     found = re.match(said, failure.found[0])
     assert found and found[1] != found[2], failure.found
+
+
+def test_what_explains_tokens_is_looked_for_in_the_shortest_history_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look for it costs as much as to judge hundreds of requests, and a history is made short by hundreds."""
+    probe, looked = engines.small("qwen3", "full,window 6", "tokens"), list[Choice]()
+    probe.write(tmp_path)
+    explained = Choice.explained
+    monkeypatch.setattr(Choice, "explained", lambda choice: (looked.append(choice), explained(choice))[1])
+    run = Run(probe, serving.driver(tmp_path, serving.wide_window), Precision())
+    run.go(100, 1)
+    assert len(looked) == len(run.failures) == 1
+    assert "layer 1 sees what a layer of window 7 shows" in run.failures[0].found[0]

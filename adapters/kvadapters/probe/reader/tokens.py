@@ -8,9 +8,11 @@ all tokens: another view of a layer, or one row that a layer does not see."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.network import Float64, Mask
@@ -27,18 +29,27 @@ MOST_TOKENS = 256
 class TokenJudgement:
     """The tokens that an engine chose, each with its regret and with how much of it rounding explains."""
 
-    chosen: tuple[int, ...]
+    choice: Choice = field(repr=False)
     regrets: tuple[float, ...]
     bounds: tuple[float, ...]
     spread: float
     """By how much the logits of different ids differ, as a standard deviation: a bound above it tells nothing."""
-    explanations: tuple[str, ...] = ()
-    """What would explain all tokens, in words; none if nothing is wrong, or nothing that was tried does."""
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """The tokens."""
+        return self.choice.chosen
 
     @property
     def wrong(self) -> list[int]:
         """The numbers of the tokens that a correct engine would not have chosen."""
         return [i for i, regret in enumerate(self.regrets) if regret > self.bounds[i]]
+
+    @cached_property
+    def explanations(self) -> tuple[str, ...]:
+        """What would explain all tokens, in words; none if nothing is wrong, or nothing that was tried does. It is
+        looked for when it is first asked for, and costs as much as judging hundreds of texts."""
+        return tuple(self.choice.explained()) if self.wrong else ()
 
     def told(self) -> str:
         """Tell it in lines."""
@@ -64,39 +75,40 @@ def read_tokens(
     if not chosen or not all(0 <= t < probe.layout.vocabulary for t in chosen):
         raise BadInput(f"chosen tokens are ids below {probe.layout.vocabulary}, at least one")
     text = probe.checked([*prompt, *chosen[:-1]])
-    choice = _Choice(probe, text, tuple(chosen), precision or Precision())
-    regrets, bounds = choice.regrets({})
-    found = TokenJudgement(tuple(chosen), regrets, bounds, choice.spread())
-    return replace(found, explanations=tuple(choice.explained())) if found.wrong else found
+    choice = Choice(probe, text, tuple(chosen), precision or Precision())
+    logits = choice.logits(choice.states[-1])
+    return TokenJudgement(choice, *choice.regrets(choice.states[-1]), float(logits[:, : probe.layout.ids].std()))
 
 
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """The tokens of a text, and those that were chosen at its end."""
 
     probe: Probe
     text: Sequence[int]
-    chosen: Sequence[int]
+    chosen: tuple[int, ...]
     precision: Precision
 
-    def regrets(self, masks: dict[int, Mask]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Give regrets and their bounds, if the layers saw this."""
-        hidden = self.probe.network.hidden(self.text, masks)[-len(self.chosen) :]
-        logits = self.probe.network.logits(hidden)
+    @cached_property
+    def states(self) -> list[Float64]:
+        """The hidden states of the text, before each layer and behind the last one."""
+        return self.probe.network.states(self.text)
+
+    def logits(self, hidden: Float64) -> Float64:
+        """Give the logits behind which the tokens were chosen, [chosen, vocabulary]."""
+        return self.probe.network.logits(hidden[-len(self.chosen) :])
+
+    def regrets(self, hidden: Float64) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Give regrets and their bounds, if the text's last hidden states were these."""
+        logits, each = self.logits(hidden), np.arange(len(self.chosen))
         best = logits.argmax(-1)
-        each = np.arange(len(self.chosen))
-        errors = self._errors(hidden)
         regrets = logits[each, best] - logits[each, list(self.chosen)]
-        bounds = errors[each, best] + errors[each, list(self.chosen)]
+        ends = hidden[-len(self.chosen) :]
+        bounds = self._errors(ends, best) + self._errors(ends, np.array(self.chosen))
         return tuple(map(float, regrets)), tuple(map(float, bounds))
 
-    def spread(self) -> float:
-        """Give the standard deviation of the content ids' logits."""
-        hidden = self.probe.network.hidden(self.text)[-len(self.chosen) :]
-        return float(self.probe.network.logits(hidden)[:, : self.probe.layout.ids].std())
-
-    def _errors(self, hidden: Float64) -> Float64:
-        """Bound the errors of logits, [queries, vocabulary], by those of the hidden states' dimensions."""
+    def _errors(self, hidden: Float64, ids: NDArray[np.integer]) -> Float64:
+        """Bound the error of one logit of each query, [queries], by those of the hidden states' dimensions."""
         layout, precision = self.probe.layout, self.precision
         scores = precision.score(AMPLITUDE, PAIRS[0][1], len(self.text))
         errors = np.abs(hidden) * precision.relative
@@ -109,30 +121,38 @@ class _Choice:
             errors[:, block.distance] += precision.absolute
             if number:  # rows of the first layer carry no fingerprint
                 errors[:, block.prints] = precision.fingerprint(number)
-        norms = np.sqrt((hidden**2).mean(-1, keepdims=True))
-        found: Float64 = (errors / norms) @ np.abs(self.probe.network.output.T).astype(np.float64)
+        norms = np.sqrt((hidden**2).mean(-1))
+        found: Float64 = (errors * np.abs(self.probe.network.output[ids])).sum(-1) / norms
         return found
 
     def explained(self) -> Iterator[str]:
         """Give what would explain all tokens."""
         if len(self.text) > MOST_TOKENS:
             return
-        for masks, words in self._tried():
-            regrets, bounds = self.regrets(masks)
+        for number, mask, words in self._tried():
+            regrets, bounds = self.regrets(self._states(number, mask))
             if all(regret <= bound for regret, bound in zip(regrets, bounds, strict=True)):
                 yield words
 
-    def _tried(self) -> Iterator[tuple[dict[int, Mask], str]]:
+    def _states(self, number: int, mask: Mask) -> Float64:
+        """Give the last hidden states, if a layer showed this. Those below it stay what they are."""
+        at = np.arange(len(self.text))
+        return self.probe.network.gone_on(self.states[: number + 1], {number: mask}, at)[-1]
+
+    def _tried(self) -> Iterator[tuple[int, Mask, str]]:
+        """Give a layer, what it would show, and this in words: other views of all layers, then single rows."""
         n = len(self.text)
-        for number, view in enumerate(self.probe.layout.layers):
-            right, tried = view.sees(n), list[Mask]()
+        layers = list(enumerate(self.probe.layout.layers))
+        for number, view in layers:
+            tried = [view.sees(n)]
             for other in views(view, n):
                 mask = other.sees(n)
-                if not any(np.array_equal(mask, known) for known in (right, *tried)):
+                if not any(np.array_equal(mask, known) for known in tried):
                     tried.append(mask)
-                    yield {number: mask}, f"layer {number} sees what a layer of {other} shows"
+                    yield number, mask, f"layer {number} sees what a layer of {other} shows"
+        for number, view in layers:
             for row in range(n - 1):
-                mask = right.copy()
+                mask = view.sees(n)
                 mask[row + 1 :, row] = False
-                if not np.array_equal(mask, right):
-                    yield {number: mask}, f"layer {number} does not see row {row} (t{self.text[row]})"
+                if not np.array_equal(mask, view.sees(n)):
+                    yield number, mask, f"layer {number} does not see row {row} (t{self.text[row]})"

@@ -133,7 +133,8 @@ class Handler(BaseHTTPRequestHandler):
             self.say(500, _error(str(e)))
             return
         if outputs:
-            self.say(200, self.dialogue.write(asked, outputs))
+            with suppress(ConnectionError):  # the client has hung up meanwhile
+                self.say(200, self.dialogue.write(asked, outputs))
 
     def gone(self) -> bool:
         """Say whether the client has closed the connection."""
