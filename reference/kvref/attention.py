@@ -31,8 +31,14 @@ class Answering:
         return attended(queries, held, seen, splits)
 
     def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
-        """The same with another scale or a softcap."""
+        """The same with another scale, a softcap or learned sinks."""
         return scored(queries, held, seen, how)
+
+    def answered(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        """The output by whatever the call says of scores."""
+        if plain(how):
+            return self.attended(queries, held, seen, how.splits)
+        return self.scored(queries, held, seen, how)
 
 
 class Attending(Answering):
@@ -85,9 +91,7 @@ class Attending(Answering):
         )
         forms.cite_attended(self.config)
         held = self.rows.shown(slots)
-        if scored_attention.wanted(how):
-            return given(out, self.scored(queries, held, seen, how), queries)
-        return given(out, self.attended(queries, held, seen, how.splits), queries)
+        return given(out, self.answered(queries, held, seen, how), queries)
 
 
 class Seen:
@@ -168,7 +172,7 @@ def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: i
     if not fits or queries.dtype != np.float32:
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, queries.shape[1], how.splits)
-    demand_scoring(how)
+    demand_scoring(how, queries.shape[1])
     masks.demand(how.through, batch, n, rows)
     for part in how.through:
         if isinstance(part, Explicit) and part.array.shape[1] not in (1, queries.shape[1]):
@@ -193,25 +197,37 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise refusals.splits("ATTN-47", splits)
 
 
-def demand_scoring(how: Attention) -> None:
-    """Refuse a scale that is not above 0, and a softcap below 0."""
+def demand_scoring(how: Attention, heads: int) -> None:
+    """Refuse a scale that is not above 0, a softcap below 0, and sinks that are not one for each query head."""
     if how.scale is not None and how.scale <= 0:
         raise refusals.scale("ATTN-41", how.scale)
     if how.softcap < 0:
         raise refusals.softcap("ATTN-41", how.softcap)
+    if how.sinks is not None and len(how.sinks) != heads:
+        raise refusals.sinks("ATTN-57", len(how.sinks), heads)
+
+
+def plain(how: Attention) -> bool:
+    """Whether neither a scale nor a softcap nor sinks are given."""
+    return how.sinks is None and not scored_attention.wanted(how)
 
 
 def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
-    """The output of queries over the rows held, in position order, with another scale or a softcap."""
-    cite("ATTN-2", "ATTN-45", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44", "ATTN-42")
+    """The output of queries over the rows held, in position order, with another scale, a softcap or sinks."""
+    made = scored_attention.wanted(how)
+    cite("ATTN-2", "ATTN-45", "ATTN-15", "ATTN-29", "ATTN-30", "ATTN-44", *(["ATTN-42"] if made else []))
     cite(*(["ATTN-48"] if seen.rows <= strict.TILE * (how.splits - 1) else []))
     cite(*(["ATTN-31"] if how.splits > 1 else []), *(["ATTN-3"] if how.scale is None else ["ATTN-38"]))
     cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))
+    if how.sinks is not None:
+        cite("ATTN-53", "ATTN-54", "ATTN-55", "ATTN-59", *(["ATTN-56"] if how.splits > 1 else []))
     for array in arrays(seen.logical):
         meter.taken(array)
     keys, values = (np.asarray(a) for a in held)
-    asked = seen.asked(*queries.shape[:3])
-    return scored_attention.attend(meter.taken(queries), Pair(keys, values), seen.end - seen.rows, asked, how)
+    asked, first = seen.asked(*queries.shape[:3]), seen.end - seen.rows
+    if made:
+        return scored_attention.attend(meter.taken(queries), Pair(keys, values), first, asked, how)
+    return strict.attend(meter.taken(queries), keys, values, first, asked, how.splits, how.sinks)
 
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:

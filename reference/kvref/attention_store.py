@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvref import attention, forms, rope
-from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.batch import Batch, Batching
 from kvref.cite import cite
@@ -51,27 +50,33 @@ class Attending(Batching, attention.Answering):
         cite("ATTN-1", "ATTN-16", "ATTN-13" if out is None else "ATTN-14")
         forms.cite_attended(self.config)
         held = self.kept.decoded(Pair(self.keys[layer][None, :, :end], self.values[layer][None, :, :end]))
-        if scored_attention.wanted(how):
-            return attention.given(out, self.scored(queries, held, seen, how), queries)
-        return attention.given(out, self.attended(queries, held, seen, how.splits), queries)
+        return attention.given(out, self.answered(queries, held, seen, how), queries)
 
     def _one(self, layer: int | None) -> None:
         """Refuse a layer that does not exist; all layers together are not one."""
         if layer is None or not 0 <= layer < len(self.lengths_):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
 
-    def attend_batch(self, queries: Array, layer: int, splits: int = 1, out: Array | None = None) -> Array:
+    def attend_batch(
+        self,
+        queries: Array,
+        layer: int,
+        splits: int = 1,
+        out: Array | None = None,
+        sinks: tuple[float, ...] | None = None,
+    ) -> Array:
         """A query `[m, heads, 1, k_dim]` at the last position of each sequence attends to the layer's rows of that
         sequence."""
         if queries.ndim == 4 and queries.shape[2] == 0:
             return attention.empty(self.config, queries, out)
         batch = self._batch("attend")
         self._demand_whole(batch, layer)
-        m = len(batch.lengths)
-        attention.demand(self.config, queries, (m, None, 1), Attention(splits=splits), 0, out)
+        m, how = len(batch.lengths), Attention(splits=splits, sinks=sinks)
+        attention.demand(self.config, queries, (m, None, 1), how, 0, out)
         cite("ATTN-17", *(["ATTN-18"] if 0 in batch.lengths else []), "ATTN-13" if out is None else "ATTN-14")
         forms.cite_attended(self.config)
-        found = [self._alone(batch, queries[s : s + 1], layer, s, splits) for s in range(m)]
+        cite(*([] if sinks is None else ["ATTN-60"]))
+        found = [self._alone(batch, queries[s : s + 1], layer, s, how) for s in range(m)]
         return attention.given(out, np.concatenate(found), queries)
 
     def _demand_whole(self, batch: Batch, layer: int) -> None:
@@ -82,19 +87,23 @@ class Attending(Batching, attention.Answering):
             if batch.held[s][layer] < n:
                 raise refusals_attention.shorter("ATTN-19", s, layer, batch.held[s][layer], n)
 
-    def _alone(self, batch: Batch, query: Array, layer: int, sequence: int, splits: int) -> Array:
+    def _alone(self, batch: Batch, query: Array, layer: int, sequence: int, how: Attention) -> Array:
         """The output of one sequence's query over its rows."""
         n = batch.lengths[sequence]
         rows = (a[layer][sequence : sequence + 1, :, :n] for a in (batch.keys, batch.values))
         held = self.kept.decoded(Pair(*rows))
-        return self.attended(query, held, Seen(CAUSAL, n, n), splits)
+        return self.answered(query, held, Seen(CAUSAL, n, n), how)
 
-    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
+    def capture_attend(
+        self, layer: int, heads: int, splits: int = 1, sinks: tuple[float, ...] | None = None
+    ) -> CapturedAttention:
         """An attend of one row on a layer, captured."""
         self._one(layer)
+        how = Attention(splits=splits, sinks=sinks)
         attention.demand_how(self.config, heads, splits)
+        attention.demand_scoring(how, heads)
         cite("ATTN-20")
-        return CapturedAttention(self, layer, heads, Attention(splits=splits))
+        return CapturedAttention(self, layer, heads, how)
 
 
 class CapturedAttention:
@@ -112,5 +121,5 @@ class CapturedAttention:
         rows = self.store.lengths_[self.layer] + 1
         attention.demand(self.store.config, queries, (1, self.heads, 1), self.how, rows, None)
         found = self.store.attend(queries, keys, values, self.how, None, self.layer)
-        cite("ATTN-21")
+        cite("ATTN-21", *([] if self.how.sinks is None else ["ATTN-60"]))
         return found

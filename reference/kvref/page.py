@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from operator import index
 
 from kvref import attention, forms, mem, rope
-from kvref.arithmetic import scored_attention
 from kvref.attention import Seen
 from kvref.cite import cite
 from kvref.memory.page_pool import Pool
@@ -237,8 +236,7 @@ class Pages(Packing):
         cite("PAGE-37", "ATTN-1", "ATTN-13" if out is None else "ATTN-14")
         forms.cite_attended(self.config)
         held = Pair(*(a[None] for a in self.pool.seen(to.table, end)))
-        if scored_attention.wanted(how):
-            return attention.given(out, attention.scored(queries, held, Seen(how.through, end, end), how), queries)
-        return attention.given(
-            out, attention.attended(queries, held, Seen(how.through, end, end), how.splits), queries
-        )
+        seen = Seen(how.through, end, end)
+        if attention.plain(how):
+            return attention.given(out, attention.attended(queries, held, seen, how.splits), queries)
+        return attention.given(out, attention.scored(queries, held, seen, how), queries)

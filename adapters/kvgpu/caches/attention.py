@@ -94,7 +94,14 @@ class Pages(NamedTuple):
 
 
 def prepare(
-    space: Workspace, config: Config, queries: Any, asking: Asking, splits: int, most: int, out: Any = None
+    space: Workspace,
+    config: Config,
+    queries: Any,
+    asking: Asking,
+    splits: int,
+    most: int,
+    out: Any = None,
+    sinks: tuple[float, ...] | None = None,
 ) -> Ready:
     """Put on the device what an attend needs beside its rows. Nothing is launched.
 
@@ -102,8 +109,8 @@ def prepare(
     with several axes in front, which are the entries in order; on the host, or placed on the device. `most` is how
     many positions there will be at most (the end, or the capacity where ends are on the device). The output
     `[..., heads, n, v_dim]` is `out` where that is given: an f32 array of the host, or one placed on the device,
-    written in place; else it is new, and where the queries are. The caller has refused what does not fit. Raises
-    MemoryError.
+    written in place; else it is new, and where the queries are. `sinks` are the learned sinks of the query heads,
+    if there are any. The caller has refused what does not fit. Raises MemoryError.
     """
     *front, heads, n, _ = queries.shape
     size = Size(prod(front), heads, n, max(1, min(splits, -(-most // TILE))))
@@ -113,7 +120,8 @@ def prepare(
     added = _there(space, "added", _packed(asking.added)) if asking.added else given
     host = not isinstance(queries if out is None else out, DeviceRows)
     target = out if isinstance(out, DeviceRows) else room(space, shape, host)
-    return Ready(space, config, size, given, asking, added, partials, target, host, out)
+    learned = None if sinks is None else _there(space, "sinks", np.array(sinks, FLOAT))
+    return Ready(space, config, size, given, asking, added, partials, target, host, out, learned)
 
 
 def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
@@ -167,7 +175,7 @@ class Size(NamedTuple):
 @dataclass(frozen=True)
 class Ready:
     """An attend that lacks only its rows: see `prepare`. `added` holds the arrays of a mask (any block if there are
-    none); `out` is the caller's array, or None."""
+    none); `out` is the caller's array, or None; `sinks` are those of the query heads, or None."""
 
     space: Workspace
     config: Config
@@ -179,6 +187,7 @@ class Ready:
     target: DeviceRows
     host: bool
     out: Any
+    sinks: DeviceRows | None = None
 
     def answer(self, rows: Runs | Pages, positions: Positions) -> Any:
         """Launch, and give the output: `out` if it was given, else a new array where the queries are."""
@@ -196,8 +205,10 @@ class Ready:
         return self.out
 
     def launch(self, rows: Runs | Pages, positions: Positions) -> None:
-        """Launch twice and do nothing else, so that it may be captured."""
+        """Launch twice, and once more for sinks, and do nothing else, so that it may be captured."""
         self._attend(rows, positions)
+        if self.sinks is not None:
+            self._sink(self.sinks)
         self._join()
 
     def _attend(self, rows: Runs | Pages, positions: Positions) -> None:
@@ -220,8 +231,16 @@ class Ready:
         return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
 
     def _mask(self) -> tuple[int, int, int]:
-        """Tell whether the future is hidden; give the window, and how many arrays are added to scores."""
-        return int(self.asking.causal), self.asking.window, len(self.asking.added)
+        """Tell whether the future is hidden; give the window, and how many arrays are added to scores. -1 says that
+        there are none, and that the parts are needed: a fast kernel has no use for them."""
+        none = 0 if self.sinks is None else -1
+        return int(self.asking.causal), self.asking.window, len(self.asking.added) or none
+
+    def _sink(self, sinks: DeviceRows) -> None:
+        _, heads, queries, splits = self.size
+        units, width = self.size.units // splits, self.config.v_dim
+        numbers = units, heads, queries, splits, width
+        self.space.runtime.launch("attend_sinks", Work(1, units), self.partials, sinks.block, *numbers)
 
     def _join(self) -> None:
         units, width = self.size.units // self.size.splits, self.config.v_dim

@@ -56,7 +56,8 @@ class Attending:
         rope.demand(how.rope, self.config.k_dim)
         asking = asked(how.through, self.config.window)
         # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
-        ready = prepare(self.space, plain, queries, asking, how.splits, self.slots_after(n) + TILE, out)
+        most = self.slots_after(n) + TILE
+        ready = prepare(self.space, plain, queries, asking, how.splits, most, out, how.sinks)
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, self.offset)
         ready = scored.by(self.space, how, ready, held)
         self.append(keys, values)

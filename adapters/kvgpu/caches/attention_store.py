@@ -9,7 +9,7 @@ import numpy as np
 from kvgpu.caches import attention, rope, scored
 from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.batch import Batching
-from kvgpu.caches.queries import FLOAT, Fit, asked, demand, demand_how, empty, nothing
+from kvgpu.caches.queries import FLOAT, Fit, asked, demand, demand_how, demand_scoring, empty, nothing
 from kvgpu.memory.batch_rows import Sequences
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import rows_in
@@ -46,7 +46,8 @@ class Attending(Batching):
         end = self.lengths_[layer] + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand(how.rope, self.config.k_dim)
-        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, self.max_len, out)
+        asking = asked(how.through)
+        ready = prepare(self.space, plain, queries, asking, how.splits, self.max_len, out, how.sinks)
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, end - n)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, layer)
@@ -60,7 +61,9 @@ class Attending(Batching):
             raise refusals.layer("STORE-9", -1 if layer is None else layer, len(self.lengths_))
         return layer
 
-    def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
+    def attend_batch(
+        self, queries: Any, layer: int, splits: int = 1, out: Any = None, sinks: tuple[float, ...] | None = None
+    ) -> Any:
         """Queries `[m, heads, 1, k_dim]`, one at the last position of each sequence, attend to the rows of their
         sequences in one layer. The lengths are on the device."""
         if len(queries.shape) == 4 and queries.shape[2] == 0:
@@ -68,8 +71,8 @@ class Attending(Batching):
         batch = self.demand_batch("attend")
         self._demand_whole(batch, layer)
         m, plain = len(batch.lengths), self.config.changed(form=None)
-        demand(self.config, Fit((m,), 1), queries, Attention(splits=splits), out)
-        ready = prepare(self.space, plain, queries, asked(CAUSAL), splits, self.max_len, out)
+        demand(self.config, Fit((m,), 1), queries, Attention(splits=splits, sinks=sinks), out)
+        ready = prepare(self.space, plain, queries, asked(CAUSAL), splits, self.max_len, out, sinks)
         lengths = Positions(lengths=batch.memory.lengths, at=layer, stride=batch.layers)
         if (formed := in_form(ready, self.config)) is not None:
             return formed.answer(runs(batch.memory, layer * batch.places), lengths)
@@ -85,11 +88,15 @@ class Attending(Batching):
             s = int(short[0])
             raise refusals_attention.shorter("ATTN-19", s, layer, int(batch.held[s, layer]), int(batch.lengths[s]))
 
-    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
+    def capture_attend(
+        self, layer: int, heads: int, splits: int = 1, sinks: tuple[float, ...] | None = None
+    ) -> CapturedAttention:
         """Capture an attend of one row on a layer."""
         self._one(layer)
+        how = Attention(splits=splits, sinks=sinks)
         demand_how(self.config, heads, splits)
-        return CapturedAttention(self, layer, heads, Attention(splits=splits))
+        demand_scoring(how, heads)
+        return CapturedAttention(self, layer, heads, how)
 
 
 def runs(layers: Layers, group: int) -> Runs:
@@ -114,7 +121,8 @@ class CapturedAttention:
         self.codec = Codec(self.space, store.config)
         kept, plain = self.codec.kept, store.config.changed(form=None)
         queries = np.zeros((1, heads, 1, store.config.k_dim), FLOAT)
-        self.ready = prepare(self.space, plain, queries, asked(how.through), how.splits, store.max_len)
+        asking = asked(how.through)
+        self.ready = prepare(self.space, plain, queries, asking, how.splits, store.max_len, sinks=how.sinks)
         self.rows = Place.packed(self.space.scratch("rows", kept.packed(1)[1]), kept, 1)
         self._readable()  # allocates what the work decodes to, before it is captured
         self.work = store.space.runtime.capture(self._launch)

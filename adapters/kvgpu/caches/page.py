@@ -239,7 +239,7 @@ class Pages:
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand(how.rope, self.config.k_dim)
         plain = self.config.changed(form=None)
-        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, end, out)
+        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, end, out, how.sinks)
         ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, table.length)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, sequence)

@@ -75,7 +75,7 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
     if queries.dtype != FLOAT:
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, shape[-3], how.splits)
-    demand_scoring(how)
+    demand_scoring(how, shape[-3])
     _demand_mask(how.through, mask.History(fit.front[-1], fit.n, fit.rows), shape[-3])
     shape = *shape[:-1], config.v_dim
     if out is not None and (tuple(out.shape) != shape or out.dtype != FLOAT):
@@ -97,12 +97,14 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise refusals.splits("ATTN-47", splits)
 
 
-def demand_scoring(how: Attention) -> None:
-    """Refuse a scale that is not above 0, then a softcap below 0."""
+def demand_scoring(how: Attention, heads: int) -> None:
+    """Refuse a scale that is not above 0, then a softcap below 0, then sinks that are not one for each head."""
     if how.scale is not None and how.scale <= 0:
         raise refusals.scale("ATTN-41", how.scale)
     if how.softcap < 0:
         raise refusals.softcap("ATTN-41", how.softcap)
+    if how.sinks is not None and len(how.sinks) != heads:
+        raise refusals.sinks("ATTN-57", len(how.sinks), heads)
 
 
 def _demand_mask(logical: Logical, history: mask.History, heads: int) -> None:

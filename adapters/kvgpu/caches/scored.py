@@ -42,11 +42,11 @@ class Scored:
     width: int
 
     def answer(self, rows: Runs | Pages, positions: Positions) -> Any:
-        """Launch three times, and give the output: see `Ready.answer`."""
+        """Launch once for the scores, then as `Ready.answer` does, and give the output."""
         self._score(rows, positions)
         asked = self.ready
         asking = asked.asking._replace(added=(np.zeros(0),))
-        places = asked.partials, asked.target, asked.host, asked.out
+        places = asked.partials, asked.target, asked.host, asked.out, asked.sinks
         strict = OverScores(asked.space, asked.config, asked.size, asked.queries, asking, self.scores, *places)
         return strict.answer(rows, positions)
 

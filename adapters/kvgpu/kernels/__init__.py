@@ -63,7 +63,12 @@ FOLDS = {f"fold_{dtype}": dtype for dtype in NUMBERS}
 KERNELS = dict.fromkeys(("prepare", "guards", "bound", "clear"), 1)
 KERNELS |= {f"{k}{n}": b for k, b in _EACH.items() for n in WORDS}
 KERNELS |= {"number": 1, "poison": 1, "encode": 6, "decode": 6}
-KERNELS |= dict.fromkeys(COPIES, 4) | dict.fromkeys(ATTENDS, 7) | {"attend_join": 2} | dict.fromkeys(ROPES, 5)
+KERNELS |= (
+    dict.fromkeys(COPIES, 4)
+    | dict.fromkeys(ATTENDS, 7)
+    | {"attend_join": 2, "attend_sinks": 2}
+    | dict.fromkeys(ROPES, 5)
+)
 KERNELS |= dict.fromkeys(SCORES, 5) | dict.fromkeys(FOLDS, 4)
 """Every kernel, and how many of its arguments, the first ones, are buffers; all others are integers of 64 bits."""
 

@@ -147,3 +147,12 @@ def splits(draw: st.DrawFn, config: Config) -> Sides:
     before, queries, mask = _before(draw), _queries(draw, config), _mask(draw)
     n, several = draw(st.integers(1, 3)), draw(st.integers(2, 9))
     return Sides(*(caches.plain(config, *before, f"attend {n} {queries} splits={s}{mask}") for s in (1, several)))
+
+
+@law("ATTN-61", needs=("attention",), kinds=caches_with("attend"))
+def far_below(draw: st.DrawFn, config: Config) -> Sides:
+    """Sinks that weigh nothing, or none."""
+    before, heads, mask = _before(draw), config.kv_heads * draw(st.sampled_from((1, 2, 4))), _mask(draw)
+    how = f"heads={heads} queries={draw(st.sampled_from(('random', 'tiny')))} splits={draw(st.integers(1, 3))}"
+    text, sinks = f"attend {draw(st.integers(1, 3))} {how}", ",".join(["-1000000"] * heads)
+    return Sides(*(caches.plain(config, *before, f"{text}{s}{mask}") for s in ("", f" head_sinks={sinks}")))

@@ -33,7 +33,7 @@ def attend(queries: Array, held: Pair, first: int, asked: strict.Asked, how: Att
         found = scores(queries, held.keys, how)
         found = np.where(asked.added == -np.inf, -np.inf, _f32(found + asked.added))
     none = np.zeros_like(queries), np.zeros(held.keys.shape)
-    return strict.attend(*none, held.values, first, asked._replace(added=found), how.splits)
+    return strict.attend(*none, held.values, first, asked._replace(added=found), how.splits, how.sinks)
 
 
 def scores(queries: Array, keys: Array, how: Attention) -> Array:

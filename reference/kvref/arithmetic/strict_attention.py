@@ -13,7 +13,8 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
    of score minus infinity left out.
 6. Tiles are joined in order by `joined`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
    tiles of those from the first position the query's windows leave to its last, each joined by itself, then all of
-   them joined in order by the same `joined`.
+   them joined in order by the same `joined`. A learned sink is one more tile, behind the last one of the first
+   split: its maximum is the sink times LOG2E, rounded, its sum is 1, its values are 0.
 7. The output is a / l, rounded; zeros where nothing was joined.
 
 So the result depends only on the rows seen and their positions. It does not depend on storage, on the number of
@@ -214,7 +215,13 @@ class Asked(NamedTuple):
     high: Array
 
 
-def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked, splits: int = 1) -> Array:
+Sinks = tuple[float, ...] | None
+"""The learned sink of each query head, if there are any."""
+
+
+def attend(
+    queries: Array, keys: Array, values: Array, first: int, asked: Asked, splits: int = 1, sinks: Sinks = None
+) -> Array:
     """Outputs `[B, heads, L, v_dim]` in f32 of queries `[B, heads, L, k_dim]` in f32 over rows `[B, kv_heads, K,
     dim]`, which stand in the order of their positions from `first` on. Query head h reads kv head
     h // (heads / kv_heads)."""
@@ -224,14 +231,24 @@ def attend(queries: Array, keys: Array, values: Array, first: int, asked: Asked,
         tiles = _tiles(queries, keys, values, first % TILE, asked.added)
         owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
         if splits == 1:
-            whole = joined(_mine(tiles, owner == 0))
+            whole = _with_sinks(joined(_mine(tiles, owner == 0)), sinks)
             whole = whole._replace(a=whole.a + 0.0)  # as if it were joined to nothing: minus 0 becomes 0
         else:
             seen = np.unique(owner[owner >= 0])
-            whole = joined(_stacked([joined(_mine(tiles, owner == s)) for s in (seen if len(seen) else [0])]))
+            parts = {s: joined(_mine(tiles, owner == s)) for s in (seen if len(seen) else [0])}
+            whole = joined(_stacked([_with_sinks(part, None if s else sinks) for s, part in parts.items()]))
         nothing = (whole.m == -np.inf)[..., None]
         found = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
         return found.reshape(*queries.shape[:3], values.shape[-1]).astype(np.float32)
+
+
+def _with_sinks(part: Part, sinks: Sinks) -> Part:
+    """What a part comes to with a tile behind it that is nothing but each head's sink."""
+    if sinks is None:
+        return part
+    m = _f32(np.array(sinks) * np.float64(LOG2E)).reshape(*part.m.shape[1:3], 1)
+    alone = Part(np.broadcast_to(m, part.m.shape), np.ones(part.l.shape), np.zeros(part.a.shape))
+    return joined(_stacked([part, alone]))
 
 
 def _mine(tiles: Part, mine: Array) -> Part:

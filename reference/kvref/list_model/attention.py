@@ -84,24 +84,30 @@ class KnownRows:
         if asked is None or not all(self._all_known(seen) for each in sees for queries in each for seen in queries):
             return None
         off = attention_bound.Off(asked.bound, self.key_errors)
-        plain = attention_bound.PLAIN
-        scoring = plain if how is None else attention_bound.Scoring(how.scale, how.softcap, self._tanh)
+        scoring = attention_bound.PLAIN if how is None else self._scoring(how)
         kept = _Kept(self, config)
         return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)
+
+    def _scoring(self, how: Attention) -> attention_bound.Scoring:
+        return attention_bound.Scoring(how.scale, how.softcap, self._tanh, how.sinks or ())
 
     def _all_known(self, seen: Added) -> bool:
         """Whether all rows seen are known; those that a form rounded are not."""
         return UNKNOWN not in seen and all(s <= FIRST_OF_ZEROS or self.get(s) is not None for s in seen)
 
     def stacked(
-        self, queries: Array | None, sees: Sequence[Sequence[Sequence[Sequence[Added]]]], config: Config
+        self,
+        queries: Array | None,
+        sees: Sequence[Sequence[Sequence[Sequence[Added]]]],
+        config: Config,
+        how: Attention | None = None,
     ) -> Output | None:
         """The outputs of queries `[n, B, heads, L, k_dim]` as one, for n layers or sequences that each have
         their own rows. None if one output is not known."""
         if queries is None:
             return None
         each = (rope.exactly(asked, "f32") for asked in queries)
-        found = [self.output(asked, seen, config) for asked, seen in zip(each, sees, strict=True)]
+        found = [self.output(asked, seen, config, how) for asked, seen in zip(each, sees, strict=True)]
         known = [output for output in found if output is not None]
         return Output(*(np.stack(p) for p in zip(*known, strict=True))) if len(known) == len(found) else None
 
@@ -145,7 +151,7 @@ class Asked:
             found = SimpleNamespace(shape=self.queries.shape, dtype=DTYPES[self.queries.dtype])
             raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in wanted))
         demand_how(config, self.heads, self.how.splits)
-        _demand_scoring(self.how)
+        demand_scoring(self.how, self.heads)
         self.rows = rows
         for array in masks.demand(self.logical, self.batch, self.n, rows):
             if array.shape[1] not in (1, self.heads):
@@ -173,6 +179,8 @@ class Asked:
         cite("ATTN-3" if self.how.scale is None else "ATTN-38")
         cite(*(["ATTN-48"] if 0 < self.rows <= TILE * (self.how.splits - 1) else []))
         cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
+        if self.how.sinks is not None:
+            cite("ATTN-53", "ATTN-54", "ATTN-55", *(["ATTN-56"] if self.how.splits > 1 else []))
         cite(
             *(c for p in self.logical for c in self._clauses(p)),
             *(["ATTN-52"] if overflowing(self.logical) else []),
@@ -203,12 +211,14 @@ def demand_how(config: Config, heads: int, splits: int) -> None:
         raise attention.splits("ATTN-47", splits)
 
 
-def _demand_scoring(how: Attention) -> None:
-    """Refuse a scale that is not above 0, and a softcap below 0."""
+def demand_scoring(how: Attention, heads: int) -> None:
+    """Refuse a scale that is not above 0, a softcap below 0, and sinks that are not one for each query head."""
     if how.scale is not None and not how.scale > 0:
         raise attention.scale("ATTN-41", how.scale)
     if how.softcap < 0:
         raise attention.softcap("ATTN-41", how.softcap)
+    if how.sinks is not None and len(how.sinks) != heads:
+        raise attention.sinks("ATTN-57", len(how.sinks), heads)
 
 
 def nothing(queries: Queries, keys: Rows) -> bool:

@@ -20,6 +20,8 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   where 1 - exp(-2 |x| / c) is computed as it stands, and is multiplied by c: 16 u c in all (`CAPPED`). So with e'
   = e + 4 u sum |q k_j| scale + 16 u c + 2^-126, e_j = e' + (n + 3) u (c + sum |added| + e'). Where a claim declares
   the tanh of the hardware, e' is larger by 2^-11 (|c tanh(x / c)| + e') (`TANH`).
+- A learned sink is a row more for whoever asks: its key and its value are zeros, and the logit is added to its
+  score. So K is one more, and so is each sum above.
 - What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
 """
 
@@ -56,11 +58,13 @@ LARGEST = float(np.finfo(np.float32).max) / 4
 
 
 class Scoring(NamedTuple):
-    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), what its tanh may be off."""
+    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), what its tanh may be off; and
+    the learned sink of each query head (empty: none)."""
 
     scale: float | None = None
     softcap: float = 0.0
     tanh: float = TANH["f32"]
+    sinks: tuple[float, ...] = ()
 
 
 PLAIN = Scoring()
@@ -116,7 +120,8 @@ def outputs(
             gathered[b, id(seen)] = _gathered(seen, kept, off.keys, b)
         rows = gathered[b, id(seen)]
         head = h // (queries.shape[1] // len(rows.keys))
-        one = _one((queries[b, h, i], off.queries[b, h, i]), rows.of(head), dtype, how)
+        of_head = rows.of(head).with_sink(how.sinks[h]) if how.sinks else rows.of(head)
+        one = _one((queries[b, h, i], off.queries[b, h, i]), of_head, dtype, how)
         for whole, part in zip(found, one, strict=True):
             whole[b, h, i] = part
     return found
@@ -134,6 +139,13 @@ class _Rows(NamedTuple):
     def of(self, head: int) -> _Rows:
         """Those of one head, `[K, dim]`."""
         return _Rows(self.keys[head], self.values[head], self.added, None if self.off is None else self.off[head])
+
+    def with_sink(self, sink: float) -> _Rows:
+        """One head's rows, and behind them one of zeros to whose score this is added."""
+        added = np.pad(np.atleast_2d(self.added), ((0, not len(self.added)), (0, 1)))
+        added[0, -1] = sink
+        keys, values = (np.pad(rows, ((0, 1), (0, 0))) for rows in (self.keys, self.values))
+        return _Rows(keys, values, added, None if self.off is None else np.pad(self.off, ((0, 1), (0, 0))))
 
 
 def _gathered(seen: Added, kept: Kept, off: Mapping[int, Array], b: int) -> _Rows:

@@ -55,29 +55,36 @@ class AttendingModel(BatchingModel):
         asked.cite(*clauses, *["ROW-16"] * (self.config.form is not None))
         return self.known.output(turned, sees, self.config, asked.how)
 
-    def attend_batch(self, queries: Queries, layer: int, splits: int = 1, out: Out = None) -> Output | None:
+    def attend_batch(
+        self, queries: Queries, layer: int, splits: int = 1, out: Out = None, sinks: tuple[float, ...] | None = None
+    ) -> Output | None:
         """What a layer holds of each sequence."""
         if queries.shape[2] == 0:
             return attention.no_output(self.known, queries, self.config)
         batch = self.there("attend")
         _demand_whole(batch, layer)
-        asked = Asked(queries, Attention(splits=splits), out)
+        asked = Asked(queries, Attention(splits=splits, sinks=sinks), out)
         asked.demand(self.config, len(batch.all), 1, 0)
         blind: list[list[Added]] = [[{}]]
         sees = [asked.sees(1, apart(one.rows[layer]))[0] if one.length else blind for one in batch.all]
         cite("ATTN-17", *(["ATTN-18", "ATTN-10"] if not all(one.length for one in batch.all) else []))
         asked.cite_common()
+        cite(*["ATTN-60"] * (sinks is not None))
         cite(*["ROW-16"] * (self.config.form is not None))
         each = None if queries.array is None else queries.array[:, None]
-        found = self.known.stacked(each, [[seen] for seen in sees], self.config)
+        found = self.known.stacked(each, [[seen] for seen in sees], self.config, asked.how)
         return found and Output(*(part[:, 0] for part in found))
 
-    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttend:
+    def capture_attend(
+        self, layer: int, heads: int, splits: int = 1, sinks: tuple[float, ...] | None = None
+    ) -> CapturedAttend:
         """An attend of one row, captured."""
         self.meant(layer)
+        how = Attention(splits=splits, sinks=sinks)
         attention.demand_how(self.config, heads, splits)
+        attention.demand_scoring(how, heads)
         cite("ATTN-20")
-        return CapturedAttend(self, layer, heads, splits)
+        return CapturedAttend(self, layer, heads, how)
 
 
 def _demand_whole(batch: BatchModel, layer: int) -> None:
@@ -92,9 +99,9 @@ def _demand_whole(batch: BatchModel, layer: int) -> None:
 class CapturedAttend:
     """A captured attend: its store, its layer, and its arguments."""
 
-    def __init__(self, store: AttendingModel, layer: int, heads: int, splits: int) -> None:
+    def __init__(self, store: AttendingModel, layer: int, heads: int, how: Attention) -> None:
         self.store, self.began, self.layer, self.heads = store, store.began, layer, heads
-        self.how = Attention(splits=splits)
+        self.how = how
 
     def replay(self, queries: Queries, keys: Rows, values: Rows) -> Output | None:
         """The attend, on the store it was captured on, unless that was initialised again."""
@@ -104,4 +111,6 @@ class CapturedAttend:
         (layer,) = store.demand_rows(keys, values, self.layer, "replay")
         asked = Asked(queries, self.how)
         asked.demand(store.config, 1, 1, layer.length + 1, self.heads)
-        return store.answer(asked, keys, self.layer, layer, "ATTN-16", "ATTN-21")
+        return store.answer(
+            asked, keys, self.layer, layer, "ATTN-16", "ATTN-21", *["ATTN-60"] * (self.how.sinks is not None)
+        )

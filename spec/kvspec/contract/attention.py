@@ -24,14 +24,16 @@ class Rope(NamedTuple):
 
 class Attention(NamedTuple):
     """Options of queries: their mask, in position order; the number of splits of their tiles; how to rotate queries
-    and keys first, at their positions; what products are multiplied by (None: 1 / sqrt(k_dim)); and what scores are
-    capped at by tanh, before the mask (0: they are not)."""
+    and keys first, at their positions; what products are multiplied by (None: 1 / sqrt(k_dim)); what scores are
+    capped at by tanh, before the mask (0: they are not); and the learned sinks, f32 numbers (None: there are none):
+    for each query head the logit of one more weight, which has no value."""
 
     through: Logical = CAUSAL
     splits: int = 1
     rope: Rope | None = None
     scale: float | None = None
     softcap: float = 0.0
+    sinks: tuple[float, ...] | None = None
 
 
 class Attending(Protocol):
@@ -56,14 +58,19 @@ class CapturedAttention(Protocol):
 
 class AttendingBatch(Protocol):
     """Methods that the chapter `attention` adds to a store that has batches. No masks and no RoPE here: sequences
-    differ in length, and captured work has no position yet."""
+    differ in length, and captured work has no position yet. `sinks` are as in `Attention`; they are handed over
+    only where there are some."""
 
-    def attend_batch(self, queries: Any, layer: int, splits: int = 1, out: Any = None) -> Any:
+    def attend_batch(
+        self, queries: Any, layer: int, splits: int = 1, out: Any = None, sinks: tuple[float, ...] | None = None
+    ) -> Any:
         """Attend with one query `[m, heads, 1, k_dim]` for each sequence, at its last position, to its rows in a
         layer. Return the output `[m, heads, 1, v_dim]`; zeros for a sequence of length 0."""
 
-    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> CapturedAttention:
-        """Capture an attend of one row on a layer of the store."""
+    def capture_attend(
+        self, layer: int, heads: int, splits: int = 1, sinks: tuple[float, ...] | None = None
+    ) -> CapturedAttention:
+        """Capture an attend of one row on a layer of the store; replays have these heads, splits and sinks."""
 
 
 class Rotating(Protocol):

@@ -6,7 +6,7 @@ from kvspec import masks
 from kvspec.costs import rope
 from kvspec.costs.terms import BUFFER, PADDING, Bound, Case, Cost, Counts, bounded, how, no_rows
 from kvspec.geometry import DTYPES
-from kvspec.operations.table import argument
+from kvspec.operations.table import argument, numbers_in
 from kvspec.registry import CACHES
 
 LAUNCHES = 2
@@ -22,14 +22,23 @@ def attend(case: Case) -> Cost:
         return no_rows(case)
     queries = _queries(case, case.config.batch * n)
     cost = _attend(case, queries)
-    if case.op.get("scale") is None and not argument(case.op, "softcap"):
+    if case.op.get("scale") is not None or argument(case.op, "softcap"):
+        most = _sum(_counts(cost), {"launches": 1, "allocations": 1})
+        cost = Cost(f"{cost.when}, scored", (Bound("ATTN-43", most),))
+    return _with_sinks(case, cost)
+
+
+def _with_sinks(case: Case, cost: Cost) -> Cost:
+    """Bound it with the learned sinks that it may have."""
+    if case.op.get("head_sinks") is None:
         return cost
-    most = _sum(_counts(cost), {"launches": 1, "allocations": 1})
-    return Cost(f"{cost.when}, scored", (Bound("ATTN-43", most),))
+    nbytes = len(numbers_in(case.op["head_sinks"])) * FLOAT + PADDING
+    more: Counts = {"host_to_device": nbytes, "launches": 1, "allocations": 1, "synchronisations": 1}
+    return Cost(f"{cost.when}, with sinks", (Bound("ATTN-58", _sum(_counts(cost), more)),))
 
 
 def _attend(case: Case, queries: int) -> Cost:
-    """Bound it without a scale and a softcap."""
+    """Bound it without a scale, a softcap and sinks."""
     rows = _counts(case.append(case)) if case.append else {}
     if case.op.get("rope") is None:
         return _asked(case, queries, rows)
@@ -40,7 +49,9 @@ def _attend(case: Case, queries: int) -> Cost:
 def attendbatch(case: Case) -> Cost:
     """Bound queries alone."""
     queries = _queries(case, case.sequences)
-    return _asked(case, queries, {}) if queries and case.op.get("q_rows") != 0 else no_rows(case)
+    if not queries or case.op.get("q_rows") == 0:
+        return no_rows(case)
+    return _with_sinks(case, _asked(case, queries, {}))
 
 
 def _asked(case: Case, queries: int, rows: Counts) -> Cost:
@@ -65,9 +76,10 @@ def _asked(case: Case, queries: int, rows: Counts) -> Cost:
 def captureattend(case: Case) -> Cost:
     """Allocate and initialise the places for later inputs; nothing runs yet."""
     queries = _queries(case, 1)
-    return bounded(
+    cost = bounded(
         "RESIDENCY-20", host_to_device=queries + PADDING, allocations=3 * BUFFER, synchronisations=BUFFER
     )
+    return _with_sinks(case, cost)
 
 
 def replayattend(case: Case) -> Cost:

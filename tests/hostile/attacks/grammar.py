@@ -210,7 +210,9 @@ def equivalent(where: Where, trigger: Trigger, effect: Effect, visible: bool) ->
 NEEDS = {
     **dict.fromkeys(("snapshot", "restore", "restored and rewound"), "snapshot"),
     **dict.fromkeys(("draft", "commit", "abandon", "drafts were kept", "drafts were dropped"), "draft"),
-    **dict.fromkeys(("attend", "queries were answered", "several splits", "a softcap"), "attention"),
+    **dict.fromkeys(
+        ("attend", "queries were answered", "several splits", "a softcap", "learned sinks"), "attention"
+    ),
     **dict.fromkeys(("scatter", "step", "batch", "a batch is there", "loaded after a batch"), "batch"),
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",

@@ -381,6 +381,7 @@ COMBINED: dict[str, tuple[tuple[str, ...], Callable[[Event], bool]]] = {
     "rotated in attention": (("growing", "ring", "page", "store"), lambda e: bool(getattr(how(e), "rope", None))),
     "several splits": (("growing", "ring", "page", "store"), lambda e: getattr(how(e), "splits", 1) > 1),
     "a softcap": (("growing", "ring", "page", "store"), lambda e: bool(getattr(how(e), "softcap", 0))),
+    "learned sinks": (("growing", "ring", "page", "store"), lambda e: getattr(how(e), "sinks", None) is not None),
     "past a window": (("layers",), lambda e: e.length > min((sizes[-1] for sizes in views(e)), default=e.length)),
     "at the end of a chunk": (("layers",), lambda e: e.length > 0 and any(e.length % n == 0 for n in chunks(e))),
     "layers of unlike views": (("layers",), lambda e: len(set((e.config.of or "").split(","))) > 1),
@@ -400,7 +401,7 @@ def how(event: Event) -> Any:
     return event.given[3] if event.where.method == "attend" and len(event.given) > 3 else None
 
 
-ATTENDED = ("rotated in attention", "several splits", "a softcap")
+ATTENDED = ("rotated in attention", "several splits", "a softcap", "learned sinks")
 
 
 def combinations() -> Iterator[Trigger]:

@@ -53,6 +53,7 @@ OF_ONE = (
     *("attend {n}", "attend {n} splits=3 heads={heads}", "attend {n} rope=neox", "attend {n} softcap=3"),
     *("attend {n} through causal & window=2", "attend 1 rope=norm splits=2"),
     "attend {n} softcap=3 rope=neox splits=2 through causal & window=2",
+    "attend {n} heads={heads} head_sinks={sinks}",
     *("askappend {n}", "snapshot s; rewind {p}; askrestore s {p}"),
     *PARCELS,
 )
@@ -248,6 +249,7 @@ def filled(template: str, attack: Attack, asked: Sizes, random: Random) -> str:
         m=random.choice((m, m, 2)),
         fill=random.choice(FILLS),
         heads=2 * asked.fields["kv_heads"],
+        sinks=",".join(str(97 * h % 512 - 256) for h in range(2 * asked.fields["kv_heads"])),
         list=",".join(map(str, some)),
         few=",".join(str(random.choice((0, 0, 1))) for _ in range(m)),
         order=",".join(map(str, order)),

@@ -2,7 +2,7 @@
 
 Caches launch a strict kernel, then one that joins its parts. If a fast kernel applies, the first launch is only
 noted, and the fast kernel runs instead of the second, which knows where outputs go. It applies wherever rows lie,
-seen through causal masks and windows. Masks given as arrays go to the strict kernels.
+seen through causal masks and windows. Masks given as arrays and learned sinks go to the strict kernels.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Remembering:
 class Remembers(Store):
     """Captured attention uses the length of the moment of capture."""
 
-    def capture_attend(self, layer: int, heads: int, splits: int = 1) -> Any:
-        return Remembering(super().capture_attend(layer, heads, splits), self.lengths_[layer])
+    def capture_attend(self, layer: int, heads: int, splits: int = 1, sinks: Any = None) -> Any:
+        return Remembering(super().capture_attend(layer, heads, splits, sinks), self.lengths_[layer])
 
 
 @planted("BOUND-02", breaks="ATTN-23")

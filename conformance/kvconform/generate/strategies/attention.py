@@ -14,7 +14,7 @@ from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation, caches_with
+from kvspec.operations.table import Operation, caches_with, listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -166,6 +166,8 @@ def plans() -> list[Plan]:
             for t in (caches[0], caches[2])
         ),
         plan("attention scored store", larger, scored_moves, scored_continuations, look="append 0"),
+        *(plan(f"attention sunk {_name(t)}", t, sunk_moves, sunk_continuations) for t in (caches[0], caches[2])),
+        plan("attention sunk store", larger, sunk_moves, sunk_continuations, look="append 0"),
     ]
 
 
@@ -190,11 +192,65 @@ def _scores(op: Operation) -> st.SearchStrategy[dict[str, int]]:
     return st.fixed_dictionaries({}, optional={"scale": scale, "softcap": softcap})
 
 
+@st.composite
+def sunk(draw: st.DrawFn, kind: str, claimed: Collection[str] = CHAPTERS) -> Trace:
+    """Draw a trace of attends, most of them with learned sinks."""
+    trace = draw(scored(kind, claimed))
+    kv_heads = trace.config.kv_heads
+    return Trace(trace.kind, trace.config, tuple({**op, **draw(_sinks(op, kv_heads))} for op in trace.ops))
+
+
+def _sinks(op: Operation, kv_heads: int) -> st.SearchStrategy[dict[str, str]]:
+    if op["op"] not in ("attend", "attendbatch", "captureattend"):
+        return st.just({})
+    heads = op.get("heads", kv_heads)
+    each = st.lists(st.sampled_from((0, 256, -300, 77, 2000, -51200)), min_size=heads, max_size=heads)
+    return st.fixed_dictionaries({}, optional={"head_sinks": each.map(listed)})
+
+
+SINKS = (
+    "attend 1 head_sinks=0",
+    "attend 1 heads=4 head_sinks=0,0",
+    "attend 0 head_sinks=0",
+    "attend 1 head_sinks=empty",
+)
+"""Attends with too few learned sinks that any cache of two heads refuses, and one of no rows."""
+
+FOUR = "heads=4 head_sinks=0,300,-200,51200"
+"""Sinks of four heads: alike, heavier, lighter, and one that leaves next to nothing for the rows."""
+
+
+def sunk_moves(session: Session) -> list[str]:
+    """Give attends with learned sinks, in one split and in two, rewinds, and attends that are refused."""
+    cache = session.caches["A"]
+    layer = " layer=0" if cache.config.layers else ""
+    fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
+    ways = (f"1{{}} {FOUR}", "2{} splits=2 head_sinks=128,-128 into=1") if fits else ()
+    back = "rollback 0" if layer else "rewind 0"
+    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in SINKS)]
+
+
+def sunk_continuations(session: Session) -> list[str]:
+    """Give attends with sinks, beside scores and where a query sees nothing; in a store captured, too."""
+    room = session.caches["A"].config.max_len
+    if room:
+        full, work = f"setlength 0 {room}; rollback 0", "captureattend w 1 head_sinks=100,-100; replayattend w"
+        return [f"{full}; attend 1 layer=0 head_sinks=256,0 softcap=3; rollback 0; {work}; replayattend w"]
+    scores = "[" + " ".join(str(j % 3 - 1) for j in range(held(session, 1))) + "]"
+    two = "0" * held(session, 2)
+    return [
+        f"attend 1 {FOUR} softcap=5 scale=64 through {scores} & causal; attend 1 head_sinks=0,64 queries=huge",
+        f"attend 2 head_sinks=0,-300 splits=2 through {two}/{'1' * len(two)}",
+    ]
+
+
 EXPLORATIONS = (
     *(Exploration(kind, (kind,), partial(explored, kind)) for kind in caches_with("attend")),
     Exploration("store", (), partial(explored, "store"), any_of=(("store",),)),
     *(Exploration(f"scored/{kind}", (kind,), partial(scored, kind)) for kind in caches_with("attend")),
     Exploration("scored/store", (), partial(scored, "store"), any_of=(("store",),)),
+    *(Exploration(f"sunk/{kind}", (kind,), partial(sunk, kind)) for kind in caches_with("attend")),
+    Exploration("sunk/store", (), partial(sunk, "store"), any_of=(("store",),)),
 )
 
 ASKED = ("heads={heads} splits=2{fill}", "through causal & window=2", "splits=3 softcap=3", "q_dim=3", "into=1")

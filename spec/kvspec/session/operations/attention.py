@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from kvspec import masks
 from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
-from kvspec.operations.table import Operation, argument, cache_of
+from kvspec.operations.table import Operation, argument, cache_of, numbers_in
 from kvspec.registry import CACHES
 from kvspec.rope_scaling import parsed
 from kvspec.session.offered import metered, offered
@@ -17,7 +19,7 @@ from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
 SCALES = 256
-"""A scale is written in a trace as a whole number of parts; this many make one."""
+"""A scale and a sink are written in a trace as whole numbers of parts; this many make one."""
 
 
 def how(op: Operation, inputs: Inputs) -> Attention:
@@ -26,7 +28,19 @@ def how(op: Operation, inputs: Inputs) -> Attention:
     rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"), scaling=scaling)
     through = masks.CAUSAL if inputs.logical is None else inputs.logical
     scale = None if op.get("scale") is None else op["scale"] / SCALES
-    return Attention(through, argument(op, "splits"), rope, scale, float(argument(op, "softcap")))
+    return Attention(through, argument(op, "splits"), rope, scale, float(argument(op, "softcap")), sinks(op))
+
+
+def sinks(op: Operation) -> tuple[float, ...] | None:
+    """Give an operation's learned sinks, rounded to f32; None if it has none."""
+    given = op.get("head_sinks")
+    return None if given is None else tuple(float(np.float32(n / SCALES)) for n in numbers_in(given))
+
+
+def _given(op: Operation) -> tuple[tuple[float, ...], ...]:
+    """Give the sinks as an argument, if there are some: an engine without them need not know of it."""
+    given = sinks(op)
+    return () if given is None else (given,)
 
 
 def answered(session: SessionState, op: Operation, step: Step, inputs: Inputs, ask: Callable[[Any], Any]) -> None:
@@ -57,12 +71,13 @@ def attend(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
 def attendbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Attend with one query for each sequence."""
     (queries,), do = session.handed(op, inputs), offered(store, "attend_batch")
-    answered(session, op, step, inputs, lambda out: do(queries, op["layer"], argument(op, "splits"), out))
+    splits, more = argument(op, "splits"), _given(op)
+    answered(session, op, step, inputs, lambda out: do(queries, op["layer"], splits, out, *more))
 
 
 def captureattend(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Capture an attend of one row."""
-    options = op["layer"], op.get("heads", session.config.kv_heads), argument(op, "splits")
+    options = op["layer"], op.get("heads", session.config.kv_heads), argument(op, "splits"), *_given(op)
     session.names["captured attention"][op["name"]] = metered(session, step, store, "capture_attend", *options)
 
 

@@ -49,6 +49,7 @@ FOREIGN: tuple[Foreign, ...] = (
     Foreign("attention:Float32", ("attention",), "the same in float32"),
     Foreign("attention:HardwareTanh", ("attention",), "the same with the tanh of a GPU, a dialect"),
     Foreign("torch_sdpa:SDPA", ("attention",), "torch's `scaled_dot_product_attention`", "torch"),
+    Foreign("gpt_oss:GptOss", ("attention",), "the attention of gpt-oss in transformers", "transformers"),
     Foreign(
         "remembering:Everything",
         ("growing", "ring", "bounded", "mask", "snapshot", "sink", "questions"),

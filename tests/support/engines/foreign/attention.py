@@ -37,7 +37,7 @@ class Cache:
         return Lengths(self.keys.shape[2])
 
     def attend(self, queries: Any, keys: Any, values: Any, how: Any, out: Any = None, of: Any = None) -> Any:
-        """Append, then softmax(q k scale + mask) v."""
+        """Append, then softmax(q k scale + mask) v; a sink is one more score, whose weight is dropped."""
         self.append(keys, values)
         group = queries.shape[1] // self.keys.shape[1]
         q, k, v = (a.astype(self.numbers) for a in (queries, self.keys, self.values))
@@ -45,8 +45,15 @@ class Cache:
         if how.softcap:
             scores = how.softcap * self.tanh(scores / how.softcap)
         scores = scores + sum(self.added(part, q.shape[2], k.shape[2]) for part in how.through)
+        if how.sinks is not None:
+            scores = np.concatenate([scores, self.column(how.sinks, scores.shape)], 3)
         weights = np.exp(scores - scores.max(3, keepdims=True))
-        return (weights / weights.sum(3, keepdims=True) @ v.repeat(group, 1)).astype(np.float32)
+        weights = (weights / weights.sum(3, keepdims=True))[..., : k.shape[2]]
+        return (weights @ v.repeat(group, 1)).astype(np.float32)
+
+    def column(self, sinks: Any, shape: Any) -> Any:
+        """The sink of each head as a column of scores."""
+        return np.broadcast_to(np.array(sinks, self.numbers)[:, None, None], (*shape[:3], 1))
 
     def tanh(self, x: Any) -> Any:
         """The tanh of a softcap."""
@@ -80,7 +87,7 @@ class Float64:
             "name": f"textbook-{self.NUMBERS.__name__}",
             "chapters": {
                 "growing": {"level": "visible", "with": ["offset", "batch", "step"]},
-                "attention": {"level": "visible", "with": ["attend", "scale", "softcap"]},
+                "attention": {"level": "visible", "with": ["attend", "scale", "softcap", "learned sinks"]},
             },
         }
 

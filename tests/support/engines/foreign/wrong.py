@@ -46,6 +46,29 @@ class ScaledByValues(attention.Cache):
         return super().scale(self.values.shape[3], given)
 
 
+class SinkForgotten(attention.Cache):
+    """The softmax is over the rows alone."""
+
+    def column(self, sinks: Any, shape: Any) -> Any:
+        return np.full((*shape[:3], 1), -np.inf)
+
+
+class SinkOfKvHeads(attention.Cache):
+    """Sinks go round as kv heads do, not query heads."""
+
+    def column(self, sinks: Any, shape: Any) -> Any:
+        turned = [sinks[h % self.keys.shape[1]] for h in range(len(sinks))]
+        return super().column(turned, shape)
+
+
+class Float32SinkForgotten(attention.Float32):
+    CACHE = SinkForgotten
+
+
+class Float32SinkOfKvHeads(attention.Float32):
+    CACHE = SinkOfKvHeads
+
+
 class Float64TopLeft(attention.Float64):
     CACHE = TopLeft
 
@@ -344,6 +367,8 @@ WRONG = {
     "wrong:Float32ScaledByValues": ["ATTN-3"],
     "wrong:Float32TopLeft": ["ATTN-4"],
     "wrong_torch:IsCausal": ["ATTN-4"],
+    "wrong:Float32SinkForgotten": ["ATTN-53"],
+    "wrong:Float32SinkOfKvHeads": ["ATTN-55"],
     "wrong:HardwareTanhUndeclared": ["ATTN-39"],
     "wrong:HardwareTanhCoarse": ["ATTN-39"],
     "wrong:TooWide": ["RING-1", "SINK-1"],
