@@ -188,6 +188,9 @@ _sessions("engines", _engines)
 def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
     for arguments in row.get("install", ()):
         session.install(*shlex.split(arguments))
+    if npm := row.get("npm"):
+        session.env["KVCONFORM_NODE"] = folder = session.create_tmp()
+        session.run("npm", "install", "--prefix", folder, "--ignore-scripts", *npm, external=True)
     for package in row.get("without", ()):
         session.run("uv", "pip", "uninstall", package, external=True)
     _tool(session, "serving_engines", name, *session.posargs, success_codes=[0, 1, 3])

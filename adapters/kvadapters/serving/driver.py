@@ -65,13 +65,14 @@ class Wanted(Sizes):
 @dataclass(frozen=True)
 class Declared(Sizes):
     """What an engine says of itself. `tells` says what its answers hold: logprobs of `all` ids, of the `top` k, or
-    the `tokens` alone."""
+    the `tokens` alone. `computes` is the dtype that it computes in, where this is coarser than asked for."""
 
     name: str
     version: str = ""
     flags: str = ""
     tells: str = "all"
     can: frozenset[str] = frozenset()
+    computes: str = ""
 
     def __post_init__(self) -> None:
         if strange := sorted(self.can - CAN.keys()):

@@ -49,6 +49,7 @@ class Run:
     """What was counted while histories of a clause were played."""
 
     def __post_init__(self) -> None:
+        self.precision = replace(self.precision, dtype=self.driver.declared.computes or self.precision.dtype)
         self.player = Player(self.driver, self.probe.layout.ids, self.seed)
         self.judge = Judge(self.probe, self.precision)
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)

@@ -3,6 +3,7 @@ right engine is not accused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +66,27 @@ def test_the_right_engine_is_not_accused_by_less(tmp_path: Path, top: int) -> No
     assert run.failures == [] and run.wrong_histories == 0
     assert run.judge.queries > 400
     assert top or run.judge.untold["samples of engines that give tokens alone"] > 0
+
+
+def test_what_an_engine_computes_in_is_what_it_is_judged_by(tmp_path: Path) -> None:
+    """An engine that is asked for f32 and rounds to eleven bits is not accused, where it says so."""
+    probe = engines.small("qwen3", "full,window 6")
+    probe.write(tmp_path)
+    failures = list[int]()
+    for computes in ("", "f16"):
+        driver = serving.driver(tmp_path, _rounds)
+        driver.declared = replace(driver.declared, computes=computes)
+        run = Run(probe, driver, Precision("f32"))
+        run.go(40, 1)
+        failures.append(run.wrong_histories)
+    assert failures[0] > 0 and failures[1] == 0 and run.precision.dtype == "f16"
+
+
+def _rounds(engine: Any) -> None:
+    """Rows are rounded to f16."""
+    write = engine.rows.write
+    engine.rows.write = lambda place, slots, keys, values: write(place, slots, *map(_rounded, (keys, values)))
+
+
+def _rounded(rows: Any) -> Any:
+    return (rows * np.float32(1.0001)).astype(np.float16).astype(np.float32)

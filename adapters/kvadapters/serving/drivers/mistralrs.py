@@ -20,6 +20,8 @@ from kvadapters.serving.together import Asked, Together
 from kvspec.errors import BadInput
 
 DTYPES = {"f32": "F32", "bf16": "BF16", "f16": "F16"}
+COMPUTES = {"f32": "tf32"}
+"""In f32, logits of 123 are up to 0.05 off, which are roundings to eleven bits and not to 24."""
 KEPT = 16
 """Prefixes that it keeps: its default."""
 
@@ -52,6 +54,7 @@ class MistralRs(Together):
             tells="tokens",
             can=frozenset({"reuse", "cancel", "cached", "reset"}),
             sequences=1,
+            computes=COMPUTES.get(wanted.dtype, ""),
         )
 
     def reset(self) -> None:
