@@ -32,6 +32,9 @@ copy."""
 PAST_FROM = 32 << 20
 """Bytes from which on a kernel on a CPU writes past the caches."""
 
+KEPT = 64 << 20
+"""Bytes that the pool may keep for later, whatever is in use."""
+
 HALVED = 1 << 22
 """Bytes from which on a download is copied by two threads: the second one takes 30 to 50 us to wake."""
 
@@ -116,6 +119,13 @@ class OpenCLRuntime:
             self._pool.free_held()
             self._asked.clear()
 
+    def _keep_little(self) -> None:
+        """Give back what the pool keeps where that is much, and more than what is in use."""
+        if self._pool is not None:
+            active = self._pool.active_bytes
+            if self._pool.managed_bytes - active > max(KEPT, active):
+                self.give_back()
+
     def _compiled(self, text: str, names: Mapping[str, int]) -> dict[str, Compiled]:
         """Compile a text; give each kernel in it with what sets its arguments."""
         program = opencl_devices.build(self._cl, self._context, text)
@@ -124,6 +134,7 @@ class OpenCLRuntime:
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
+        self._keep_little()
         made = self._room(nbytes, self._new_buffer)
         if self._mapping is not None and nbytes >= huge_pages.LARGE and made.int_ptr not in self._asked:
             self._ask_for_huge_pages(made, nbytes)

@@ -289,8 +289,9 @@ class Record(Document, tag_field="kvrecord", tag=VERSION, omit_defaults=True):
     def grew(self) -> str:
         """Say how often the worker was started anew, because its memory had grown; empty if it never was."""
         times = self.memory.get("restarts", 0)
+        often = "once" if times == 1 else f"{times} times"
         why = "because its memory had grown; does the engine keep what its caches held?"
-        return f"the worker was started anew {times} times, {why}" if times else ""
+        return f"the worker was started anew {often}, {why}" if times else ""
 
     @property
     def unexplained(self) -> list[Failure]:

@@ -42,6 +42,8 @@ def test_a_process_that_keeps_memory_in_each_trace_is_started_anew_and_no_trace_
     whole = record(tally, under_test.adapter, {}, ABOUT)
     assert whole.memory["restarts"] == tally.restarts
     assert f"started anew {tally.restarts} times, because its memory had grown" in text.render([whole], {}, 200)
+    whole.memory["restarts"] = 1
+    assert "started anew once, because its memory had grown" in text.render([whole], {}, 200)
 
 
 def test_what_a_process_loads_before_its_first_trace_is_no_growth(pids: list[int]) -> None:
