@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
@@ -32,6 +32,11 @@ class _Shown:
     trace: Trace
     operations: Operations
 
+    @cached_property
+    def is_done(self) -> bool:
+        """Tell whether nothing in the trace is refused: a run is done only as a whole."""
+        return all(step.result == "ok" for step in walk(self.trace, self.trace.ops).steps)
+
     def worth(self, wanted: Collection[str]) -> float:
         """How much it shows of what is wanted, for its length."""
         return len(self.operations & set(wanted)) / (2 + len(self.trace.ops))
@@ -42,18 +47,14 @@ def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tup
     """Give traces in which caches of a kind do each of their operations at a geometry, without those that other
     traces have `done`; one is observed only at its end."""
     wanted, left, chosen = set(OF_KIND[kind]) - {RUN.name} - done, list(_candidates(kind)), list[Trace]()
+    own = list[Trace]()
     while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
         left.remove(best)
         if trace := at(best.trace, geometry):
             chosen.append(trace)
+            own += [trace] if trace.kind == kind and best.is_done else []
             wanted -= best.operations
-    own = [trace for trace in chosen if trace.kind == kind and _is_done(trace)]
     return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry)))
-
-
-def _is_done(trace: Trace) -> bool:
-    """Tell whether nothing in a trace is refused: a run is done only as a whole."""
-    return all(step.result == "ok" for step in walk(trace, trace.ops).steps)
 
 
 def _length(trace: Trace) -> int:
@@ -64,9 +65,9 @@ def _length(trace: Trace) -> int:
 def _longest(kind: str, geometry: Geometry) -> Trace:
     """Give the longest of the worked examples that begin with a cache of this kind and in which nothing is refused,
     at a geometry; it has as many operations there. Raises StopIteration where none fits."""
-    examples = (each.trace for each in _candidates(kind) if each.trace.kind == kind)
-    longest = sorted(examples, key=_length, reverse=True)
-    return next(trace for example in longest if _is_done(example) and (trace := at(example, geometry)))
+    examples = (each for each in _candidates(kind) if each.trace.kind == kind)
+    longest = sorted(examples, key=lambda each: _length(each.trace), reverse=True)
+    return next(trace for each in longest if each.is_done and (trace := at(each.trace, geometry)))
 
 
 def met(traces: Iterable[Trace], kind: str) -> Met:

@@ -18,7 +18,7 @@ LOOK_AGAIN = 1.0
 """Seconds between searches for new relatives: psutil reads every process of the machine, which takes 10 ms."""
 
 
-YOUNG = 20_000
+YOUNG = 100_000
 """Objects made after which the collector looks for garbage among them; Python's default is 700."""
 
 
