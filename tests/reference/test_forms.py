@@ -135,6 +135,15 @@ def test_blocks_are_those_of_ggml(name):
     assert hashlib.sha256(np.concatenate(blocks, -1).tobytes()).hexdigest()[:16] == GGML[name]
 
 
+def test_half_a_code_goes_away_from_zero_and_less_does_not():
+    """The largest number below a half and a half are 1 in f32: a code must not follow from that sum."""
+    below, x = np.nextafter(np.float32(0.5), np.float32(0)), np.zeros((1, 1, 1, 32), np.float32)
+    x[..., :7] = 127, below, 0.5, 1.5, -below, -0.5, -1.5
+    form = parsed("q8_0")[0]
+    codes = parts(form, encoded(form, x), 32).codes[0, 0, 0, :7]
+    assert codes.tolist() == [127, 0, 1, 2, 0, -1, -2]
+
+
 @pytest.mark.parametrize("text", [*SCALED, *GIVEN, "q8_0", "q4_0"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_what_is_read_lies_within_the_step_and_reaches_it(text, dtype):

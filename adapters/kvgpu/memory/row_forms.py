@@ -81,7 +81,7 @@ class Codec:
         """The nine numbers of a part: see `forms.inc`."""
         dtype = self.config.dtype
         sizes = form.row_bytes(dim), form.code_bytes(dim), PLAIN[dtype], first, DTYPES[dtype].itemsize
-        return NUMBERS[form.codes], dim, form.group or dim, len(form.given), *sizes
+        return NUMBERS[form.codes], dim, dim // max(1, form.groups(dim)), len(form.given), *sizes
 
     def _uploaded(self, numbers: Array) -> Block:
         block = self.space.runtime.allocate(numbers.nbytes)

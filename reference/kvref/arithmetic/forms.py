@@ -120,8 +120,8 @@ def _coded(form: Form, quotients: Array) -> Array:
     if form.codes == "q4_0":
         return np.asarray(np.minimum(np.float32(15), np.trunc(quotients + np.float32(8.5))).astype(of.dtype) - 8)
     if form.codes == "q8_0":
-        away = np.trunc(np.abs(quotients) + np.float32(0.5))
-        away = np.where(away - np.abs(quotients) > np.float32(0.5), away - 1, away)
+        whole = np.trunc(np.abs(quotients))
+        away = whole + (np.abs(quotients) - whole >= np.float32(0.5))
         return np.asarray(np.copysign(away, quotients).astype(of.dtype))
     return np.asarray(np.clip(np.rint(quotients), 0 if of.affine else -top, top).astype(of.dtype))
 

@@ -27,13 +27,18 @@ FORMS = (
     *("q8_0", "q4_0", "q8_0,int4/3", "e4m3/h:2:0.5,int8a/6"),
 )
 
+BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+"""The largest number below a half: their sum in f32 is 1."""
+
 
 def handed_in(dtype: str, dim: int, seed: int = 0) -> Array:
-    """Rows `[2, 3, 12, dim]`: of all sizes, zeros, a constant, ties, an outlier, NaN and infinities, any bits."""
+    """Rows `[2, 3, 12, dim]`: of all sizes, zeros, a constant, ties, an outlier, NaN and infinities, nearly half a
+    code, any bits."""
     random = np.random.default_rng(seed)
     x = random.standard_normal((2, 3, 12, dim)) * np.exp(random.normal(0, 6, (2, 3, 12, 1)))
     x[:, :, 1], x[:, :, 2], x[:, :, 3] = 0, 0.3, np.arange(dim) % 32 - 15.5
     x[:, 1, 4, 0], x[:, 0, 5, dim // 2], x[:, 1, 5, 0], x[:, :, 6] = 4e4, np.nan, -np.inf, x[:, :, 6] * 1e-38
+    x[:, :, 9], x[:, :, 9, ::32] = BELOW_HALF, 127
     with np.errstate(over="ignore"):
         made = x.astype(np.float32).astype(DTYPES[dtype])
     made[:, :, 7:9] = random.integers(0, 256, (2, 3, 2, dim * made.itemsize), np.uint8).view(made.dtype)

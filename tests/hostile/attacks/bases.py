@@ -134,17 +134,17 @@ def variant(name: str) -> Any:
 FORMED = ("growing", "ring")
 """The kinds that are attacked in forms."""
 
-FORMS_OF: dict[str, tuple[Callable[[], Any], str]] = {
-    "in forms": (Reference, "storage"),
-    "nearest": (Nearest, "visible"),
+FORMS_OF: dict[str, tuple[Callable[[], Any], str, tuple[str, ...]]] = {
+    "in forms": (Reference, "storage", ("forms", "parcels")),
+    "nearest": (Nearest, "visible", ("forms",)),
 }
-"""The caches that have forms: what makes them, and at what level."""
+"""The caches that have forms: what makes them, at what level, and what they claim beside their kind."""
 
 
 def formed(kind: str, name: str) -> Any:
     """A kind of one of them, with its forms."""
-    make, level = FORMS_OF[name]
-    return Claiming(make(), dict.fromkeys((kind, "forms"), level))
+    make, level, beside = FORMS_OF[name]
+    return Claiming(make(), dict.fromkeys((kind, *beside), level))
 
 
 def bases() -> list[Base]:

@@ -373,6 +373,43 @@ def seen_alike(place: Place | None) -> Callable[[Event, Do], Any]:
     return effect
 
 
+def state_doubled(states: list[Array]) -> Array:
+    """Twice the last state."""
+    return states[-1] + states[-1]
+
+
+def state_emptied(states: list[Array]) -> Array:
+    """Zeros in place of the last state."""
+    return np.zeros_like(states[-1])
+
+
+def state_of_the_first(states: list[Array]) -> Array:
+    """The first state in place of the last."""
+    return states[0].copy()
+
+
+FOLDED: dict[str, tuple[str, Callable[[list[Array]], Array]]] = {
+    "the last state is doubled": ("scale", state_doubled),
+    "the last state is zeros": ("wrong row", state_emptied),
+    "the last state is the first": ("wrong sequence", state_of_the_first),
+}
+"""Changes of the states of layers: their sort, and what takes the place of the last one."""
+
+
+def folded(alter: Callable[[list[Array]], Array], place: Place | None) -> Callable[[Event, Do], Any]:
+    """The last state that is told is another."""
+
+    def effect(event: Event, do: Do) -> Any:
+        found = dict(do(*event.given))
+        if found:
+            last, made = max(found), alter([np.asarray(found[layer]) for layer in sorted(found)])
+            event.struck = not same(made, np.asarray(found[last]))
+            found[last] = made
+        return found
+
+    return effect
+
+
 def one_more(place: Place | None) -> Callable[[Event, Do], Any]:
     """A number that is told is one too large; a yes is a no."""
 
@@ -510,7 +547,8 @@ def effects() -> list[Effect]:
     made = []
     for name, (sort, axis, alter) in ROWS.items():
         kept, told = (LENGTHENED, READ) if sort == "length" else (TAKING, GIVING)
-        made.append(Effect(f"{name} (given)", sort, partial(given, alter, axis), suiting(axis, kept), SHOWN))
+        taken_ = Effect(f"{name} (given)", sort, partial(given, alter, axis), suiting(axis, kept), (*SHOWN, "fold"))
+        made.append(taken_)
         if sort != "stale row":
             made.append(Effect(f"{name} (told)", sort, partial(answered, alter, axis), suiting(axis, told), SHOWN))
     made += [
@@ -541,6 +579,10 @@ def effects() -> list[Effect]:
             one_more,
             TOLD.__contains__,
             (*SIZES, "can", "accepts", "held", "plan"),
+        ),
+        *(
+            Effect(name, sort, partial(folded, alter), Where("layers", "states").__eq__, ("fold",))
+            for name, (sort, alter) in FOLDED.items()
         ),
         Effect("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
         Effect("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),

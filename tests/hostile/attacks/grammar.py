@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hostile.attacks.bases import Base, Claiming, bases
 from hostile.attacks.effects import ROWS, Effect, effects
-from hostile.attacks.triggers import FORMS, Trigger, triggers
+from hostile.attacks.triggers import FORMS, TURNED, Trigger, triggers
 from hostile.attacks.wrapper import Attacked, Where
 
 SEED = 29
@@ -71,7 +71,8 @@ class Attack(NamedTuple):
     def chapters(self) -> tuple[str, ...]:
         """The chapters that it is about: a cache claims no more, so that a run is short."""
         batch = ("batch",) if self.where.method == "attend_batch" else ()
-        return (self.base.kind, self.chapter, *needs(self.trigger), *batch)
+        own = CHAPTER_OF.get(self.where.method, self.chapter)
+        return (self.base.kind, self.chapter, own, *needs(self.trigger), *batch)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "ragged": ("feed", "trim", "filter", "reorder", "history", "read_sequence", "mask"),
     "bucket": ("prefill", "decode", "block", "cut", "sync", "encode", "cross", "read", "past"),
     "copy": ("copy",),
-    "layers": ("append", "rewind", "free", "histories", "mask", "can_rewind", "lengths"),
+    "layers": ("append", "rewind", "free", "histories", "states", "mask", "can_rewind", "lengths"),
     "keyed": (
         "request",
         "compute",
@@ -216,7 +217,7 @@ NEEDS = {
     **dict.fromkeys(("scatter", "step", "batch", "a batch is there", "loaded after a batch"), "batch"),
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",
-    "rotated in attention": "rope",
+    **dict.fromkeys(("rotated in attention", *TURNED), "rope"),
     **dict.fromkeys(FORMS, "forms"),
 }
 """The chapters whose operations a trigger is about."""
@@ -255,16 +256,18 @@ RARE = "residency"
 """The chapter of too few combinations to be met by chance."""
 
 
-def chosen(most: int, seed: int = SEED, chapter: str = "") -> list[Attack]:
-    """Some of them, all or those on a chapter: each time the one, of a few at random, that has most of what the
-    others lack."""
+def chosen(most: int, seed: int = SEED, chapter: str = "", text: str = "") -> list[Attack]:
+    """Some of them, of all or of those on a chapter with a text in their words: each time the one, of a few at
+    random, that has most of what the others lack."""
     random, seen, made = Random(seed), Counter[Any](), list[Attack]()
-    left = [a for a in possible() if chapter in ("", a.chapter)]
+    left = [a for a in possible() if chapter in ("", a.chapter) and text in a.id]
     made += [a for a in left if a.chapter == RARE and a.base.name in ("Transposed growing", "reference growing")][
         :4
     ]
-    while len(made) < most:
-        best = max(random.sample(left, 60), key=lambda a: sum(1 / (1 + 3 * seen[f]) for f in features(a)))
+    while len(made) < most and left:
+        best = max(
+            random.sample(left, min(60, len(left))), key=lambda a: sum(1 / (1 + 3 * seen[f]) for f in features(a))
+        )
         seen.update(features(best))
         left.remove(best)
         made.append(best)

@@ -68,9 +68,10 @@ def choose(processes: int) -> int:
     return 0
 
 
-def add(chapter: str, most: int) -> int:
-    """Choose attacks on a chapter that has none yet, and write those that a trace shows behind the others."""
-    wanted = (a.id for a in grammar.chosen(2 * most, chapter=chapter))
+def add(chapter: str, most: int, text: str = "") -> int:
+    """Choose attacks on a chapter with a text in their words, of those that there are not yet, and write those that
+    a trace shows behind the others."""
+    wanted = (a.id for a in grammar.chosen(2 * most, chapter=chapter, text=text) if a.id not in grammar.attacks())
     found = ((id_, shown(id_, "")) for id_ in wanted)
     kept = list(islice(((id_, trace) for id_, trace in found if trace), most))
     with grammar.FILE.open("a", encoding="utf-8") as out:
@@ -162,7 +163,7 @@ def main(says: str | None, arguments: Sequence[str] | None = None) -> int:
     if options.choose:
         return choose(options.processes)
     if options.add:
-        return add(options.add[0], int(options.add[1]))
+        return add(options.add[0], int(options.add[1]), options.match)
     every = [b.name for b in bases.right()] if options.right else list(grammar.attacks())
     ids = [i for i in every[:: options.every] if options.match in i]
     if options.list:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hostile.attacks.wrapper import Event, Where
+from kvspec.contract.attention import Rope
 from kvspec.geometry import Array
 from kvspec.registry import KINDS, fields_of
 
@@ -362,13 +363,16 @@ def done(event: Event, *names: str) -> bool:
     return set(names) <= set(event.life.done)
 
 
+TURNING = ("adapter", "growing", "ring", "page", "store")
+"""Kinds with a method that turns rows."""
+
 COMBINED: dict[str, tuple[tuple[str, ...], Callable[[Event], bool]]] = {
     "a snapshot is alive": (("growing", "ring"), lambda e: e.life.calls["snapshot"] > e.life.calls["restore"]),
     "drafts were kept": (("growing", "ring"), lambda e: done(e, "commit")),
     "drafts were dropped": (("growing", "ring"), lambda e: done(e, "abandon")),
     "queries were answered": (("growing", "ring", "store", "page"), lambda e: done(e, "attend")),
     "restored and rewound": (("growing", "ring"), lambda e: done(e, "restore", "rewind")),
-    "past the window": (("ring", "sink"), lambda e: e.length > (e.config.window or 0)),
+    "past the window": (("ring", "sink", "ragged"), lambda e: 0 < (e.config.window or 0) < e.length),
     "a batch is there": (("store",), lambda e: sequences(e) > 0),
     "something is captured": (("store", "work"), lambda e: done(e, "capture")),
     "loaded after a batch": (("store",), lambda e: done(e, "batch", "load")),
@@ -386,7 +390,11 @@ COMBINED: dict[str, tuple[tuple[str, ...], Callable[[Event], bool]]] = {
     "at the end of a chunk": (("layers",), lambda e: e.length > 0 and any(e.length % n == 0 for n in chunks(e))),
     "layers of unlike views": (("layers",), lambda e: len(set((e.config.of or "").split(","))) > 1),
     "a layer shares": (("layers",), lambda e: "share" in (e.config.of or "")),
+    "a layer is a state": (("layers",), lambda e: "state" in (e.config.of or "")),
+    "a layer is a convolution": (("layers",), lambda e: "conv" in (e.config.of or "")),
     "a full cache": (("bounded",), lambda e: e.length == e.config.max_len),
+    "the ends of a ramp are exact": (TURNING, lambda e: getattr(turning(e).scaling, "exact", False)),
+    "a row has three positions": (("adapter",), lambda e: turning(e).sections is not None),
 }
 
 
@@ -396,12 +404,25 @@ def chunks(event: Event) -> list[int]:
     return [int(size) for name, *sizes in words if name == "chunk" for size in sizes]
 
 
+def turning(event: Event) -> Rope:
+    """How the rows of a call are turned; a call that turns none has a Rope without options."""
+    found = event.given[2] if event.where.method == "rotate" else getattr(how(event), "rope", None)
+    return found or Rope()
+
+
 def how(event: Event) -> Any:
     """The options of queries."""
     return event.given[3] if event.where.method == "attend" and len(event.given) > 3 else None
 
 
 ATTENDED = ("rotated in attention", "several splits", "a softcap", "learned sinks")
+TURNED = ("the ends of a ramp are exact", "a row has three positions")
+
+
+def asked_with_options(name: str, where: Where) -> bool:
+    """Tell whether a method has the options that a combination is about; those about others have any."""
+    methods = {**dict.fromkeys(ATTENDED, ("attend",)), **dict.fromkeys(TURNED, ("attend", "rotate"))}
+    return where.method in methods.get(name, (where.method,))
 
 
 def combinations() -> Iterator[Trigger]:
@@ -411,7 +432,7 @@ def combinations() -> Iterator[Trigger]:
             name,
             "combination",
             when,
-            lambda w, k=kinds, n=name: w.kind in k and (n not in ATTENDED or w.method == "attend"),
+            lambda w, k=kinds, n=name: w.kind in k and asked_with_options(n, w),
         )
 
 

@@ -175,6 +175,22 @@ class Sizes(NamedTuple):
     calls: int
 
 
+FORMED: dict[str, dict[str, Any]] = {
+    "codes of 4 bits": {"form": "int4/2"},
+    "codes that are floats": {"form": "e5m2/1"},
+    "scales that are given": {"form": "e4m3/h:0.5:2"},
+    "a scale for a row": {"form": "int8/1"},
+    "blocks of 32": {"form": "q8_0,q4_0", "k_dim": 64, "v_dim": 32},
+    "a form of keys and one of values": {"form": "int8/2,int4/3"},
+}
+"""Forms of rows that triggers are about."""
+
+TURNS = {
+    "the ends of a ramp are exact": " scaling=yarn:4:64:8:1:exact",
+    "a row has three positions": " sections=1,1,2 columns=2",
+}
+"""How rows are turned that triggers are about."""
+
 NEEDED: dict[str, dict[str, int]] = {"sequence": {"batch": 2}, "layer": {"layers": 3}}
 """Fields of the config that a change of one of several needs."""
 
@@ -193,17 +209,26 @@ def sizes(attack: Attack) -> Sizes:
     needed = NEEDED.get(attack.effect.id.partition("last ")[2].partition(" ")[0], {})
     fields: dict[str, Any] = {"kv_heads": 2, **needed, **named}
     fields |= {"dtype": said[:4].strip(",")} if said.startswith(("bf16", "f32")) else {}
+    fields |= FORMED.get(said, {})
     return Sizes(fields, rows, several, int(calls[1]) if calls else 0)
 
 
-def layers(asked: Sizes, random: Random) -> dict[str, Any]:
-    """Layers of several views, as many as are asked for, one of them as large; some with one that shares."""
+def layers(asked: Sizes, random: Random, fold: str = "") -> dict[str, Any]:
+    """Layers of several views, as many as are asked for, one of them as large; some with one that shares; with
+    `fold`, one that is a state or a convolution."""
     n, size = max(2, asked.fields.get("layers", random.choice((2, 3)))), random.choice((2, 3, 4))
     views = ["full", f"window:{size}", f"chunk:{size}", f"sinks:1:{size}", f"window:{size + 2}"]
     of = [random.choice(views) for _ in range(n)]
     of[random.randrange(n)] = f"{random.choice(('window', 'chunk'))}:{asked.fields.get('view', size)}"
-    of += ["share:0"] * random.choice((0, 1))
-    return {"of": ",".join(of), "layers": n}
+    of += ["share:0"] * random.choice((0, 1)) if not fold else [fold.format(size)]
+    return {"of": ",".join(of), "layers": n + len(fold.split(",")) * bool(fold)}
+
+
+def fold_of(attack: Attack, random: Random) -> str:
+    """The view that folds tokens, where an attack is about one; a state alone has states."""
+    words = {"a layer is a state": "state", "a layer is a convolution": "conv:{}"}
+    told = random.choice(("state", "state,state")) if attack.where.method == "states" else ""
+    return told or words.get(attack.trigger.id, "")
 
 
 def opening(attack: Attack, asked: Sizes, random: Random) -> str:
@@ -223,7 +248,7 @@ def opening(attack: Attack, asked: Sizes, random: Random) -> str:
         "bucket": {"layers": 2, "bounds": f"4-8-{max(16, room)}"},
         "keyed": {"page_size": random.choice((1, 2, 4)), "pages": random.choice((4, 8, room))},
         "copy": {"capacity": room, "layout": random.choice(("token", "head"))},
-        "layers": layers(asked, random),
+        "layers": layers(asked, random, fold_of(attack, random)),
     }.get(attack.base.kind, {})
     fields = own | {
         name: n
@@ -295,7 +320,11 @@ def drawn(attack: Attack, asked: Sizes, random: Random, claimed: Collection[str]
         ops += [
             f"rotate {asked.rows or 2} 3 "
             + " ".join(f"{name}={of[name]}" for name in ("kv_heads", "k_dim", "batch"))
+            + TURNS.get(attack.trigger.id, "")
         ]
+    elif attack.trigger.id in TURNS:
+        sequence = {"page": "sequence=0", "store": "layer=0"}.get(attack.base.kind, "")
+        ops += [f"attend 2 rope=neox {sequence}{TURNS[attack.trigger.id]}"]
     try:
         return from_sentence(f"{opening(attack, asked, random)}: {'; '.join(ops)}")
     except BadInput:

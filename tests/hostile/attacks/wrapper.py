@@ -32,7 +32,7 @@ READS = frozenset(
 SILENT = frozenset(
     (
         *("held", "addresses", "free_pages", "table", "references", "starts", "positions", "bound", "ran"),
-        *("meter", "offset", "can_rewind", "can_append", "can_restore", "plan", "fit", "fingerprint"),
+        *("states", "meter", "offset", "can_rewind", "can_append", "can_restore", "plan", "fit", "fingerprint"),
     )
 )
 """Methods that neither change anything nor show rows."""

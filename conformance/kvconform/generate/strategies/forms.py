@@ -34,7 +34,7 @@ BOUND = 4
 FORMS = (
     *("int8/2", "int8/1", "int4/4", "int4/1", "int8a/4", "int4a/8", "e4m3/1", "e5m2/4", "e4m3/t", "e5m2/t:0.001"),
     *("e4m3/h:0.5:2:0.125", "e4m3/t:0.5,e4m3/t:2", "int8/4,int4/8", "int8/8,e5m2/1", "q8_0", "q4_0", "q8_0,q4_0"),
-    *("int8/32", "int4a/32", "int4/64,int8a/16"),
+    *("int8/32", "int4a/32", "int4/64,int8a/16", "int4/3,int4a/5", "int4/7"),
 )
 """Forms of explored caches, the simplest first."""
 
