@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kvconform.checks.check import Check
-from kvconform.checks.suite import read_for, selected, shut_out
+from kvconform.checks.suite import by_turns, read_for, selected, shut_out
 from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
 from kvconform.commands.unused_options import refuse_of_engines
@@ -149,7 +149,7 @@ def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
     traces of its chapter; unless the adapter took no rows in any of those judged."""
     checks = selected(run.settings, run.adapter)
     run.shut_out(shut_out(run.settings, run.adapter))
-    _judge(run, run.settings, checks, processes, on)
+    _judge(run, run.settings, by_turns(checks) if run.settings.minutes else checks, processes, on)
     sampled = run.settings.cover_traces and not run.settings.again
     ended = run.partial_reason or (run.settings.quick and run.broken)
     missing = run.not_exercised() if sampled and not ended else []

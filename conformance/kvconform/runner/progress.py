@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import colours
-from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.result import CheckResult, source_of
 from kvspec.contract import Description
 from kvspec.records.run import Failure
 
@@ -18,10 +19,13 @@ EVERY = 5.0
 FORESEES = 3.0
 """Seconds after which the time that remains is estimated."""
 
-EXAMPLE = 0.006
-SECONDS = {"cover": 0.74, "explore": 0.42, "walk": 0.3, "large": 0.42, "law": 0.11}
-"""Seconds that a check of the reference took on average, by the source of its traces. Of any other adapter only
-their ratios matter: three of four checks are worked examples, which take a fortieth of the time."""
+EXAMPLE = 6
+OPERATIONS = {"cover": 2400, "explore": 510, "walk": 280, "large": 150, "law": 150, "geometry": 60}
+"""Operations of a check in a whole run, by the source of its traces, and of a worked example: three of four checks
+are such. They serve until this run tells how many it has."""
+
+TELLS = 3
+"""Checks of a source after which their operations are known."""
 
 
 def tell_device(adapter: Description, *more: str) -> None:
@@ -40,7 +44,7 @@ class Progress:
 
     def __init__(self, adapter: Description, quiet: bool = False) -> None:
         self.total, self.done, self.operations, self.failed = 0, 0, 0, 0
-        self._work, self._work_done = 0.0, 0.0
+        self._left, self._judged, self._did = Counter[str](), Counter[str](), Counter[str]()
         self._told, self._quiet = set[str](), quiet
         self._line, self._began = LiveLine(EVERY, quiet), time.monotonic()
         if not quiet:
@@ -49,12 +53,12 @@ class Progress:
     def expect(self, checks: Sequence[str]) -> None:
         """These checks are to come."""
         self.total += len(checks)
-        self._work += sum(map(_seconds, checks))
+        self._left.update(map(source_of, checks))
 
     def ended(self, result: CheckResult) -> None:
         """A check has ended: tell which clauses it is the first to see broken, and how far the run is."""
         self.done, self.operations = self.done + 1, self.operations + result.operations
-        self._work_done += _seconds(result.check)
+        self._note(source_of(result.check), result.operations)
         self.failed += bool(result.difference or result.error)
         for failure in (f for f in result.tally.failures if not f.expected):
             self._tell(failure, result.check)
@@ -62,13 +66,26 @@ class Progress:
             self._print(f"HARNESS_ERROR in {result.check}:\n{result.error}")
         self._line.show(f"{self._standing()}: {result.check}, {self.operations} operations")
 
+    def _note(self, source: str, operations: int) -> None:
+        self._left[source] -= 1
+        self._judged[source] += 1
+        self._did[source] += operations
+
+    def _to_come(self) -> float:
+        """Estimate the operations that are left: a slow engine takes its time by these."""
+        return sum(count * self._each(source) for source, count in self._left.items())
+
+    def _each(self, source: str) -> float:
+        judged = self._judged[source]
+        return self._did[source] / judged if judged >= TELLS else OPERATIONS.get(source, EXAMPLE)
+
     def _standing(self) -> str:
         """How far it is: checks, time gone, time left, failures."""
         gone = time.monotonic() - self._began
         failed = f", {self.failed} failed" if self.failed else ""
-        left = _clock(gone * (self._work / self._work_done - 1))
-        known = gone > FORESEES and self._work_done >= self._work / 3
-        about = f", about {left} left" if known else ""
+        to_come = self._to_come()
+        known = gone > FORESEES and 2 * self.operations >= to_come
+        about = f", about {_clock(gone * to_come / max(1, self.operations))} left" if known else ""
         return f"[{self.done:3d}/{self.total}] {_clock(gone)}{about}{failed}"
 
     def _tell(self, failure: Failure, check: str) -> None:
@@ -85,12 +102,6 @@ class Progress:
     def end(self) -> None:
         """Leave the line."""
         self._line.clear()
-
-
-def _seconds(check: str) -> float:
-    """How long a check takes, by its id."""
-    _, _, rest = check.partition("/")
-    return SECONDS.get(rest.partition("/")[0], EXAMPLE)
 
 
 def _clock(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
 from kvconform.runner.verdict.known import reasons
-from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.result import CheckResult, source_of
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvconform.worker import memory
@@ -76,12 +77,14 @@ class Run:
     def collect(self, results: Iterable[CheckResult], checks: Sequence[str]) -> None:
         """Take in results until the last of `checks`, until enough of them failed, or until it is interrupted."""
         self.progress.expect(checks)
+        left = dict.fromkeys(checks)
         try:
             for result in results:
                 self.keep(result)
                 self.progress.ended(result)
+                left.pop(result.check, None)
                 if reason := self._enough():
-                    self.partial_reason = reason
+                    self.partial_reason = f"{reason}{_told(left)}"
                     break
         except KeyboardInterrupt:
             self.partial_reason = INTERRUPTED
@@ -178,3 +181,10 @@ class Run:
             "parent": max([memory.peak(), *(parent for parent, _ in held)]),
             "child": max([self.under_test.worker.peak(), *(child for _, child in held)]),
         }
+
+
+def _told(left: Iterable[str]) -> str:
+    """How many checks were not judged, by the source of their traces."""
+    counts = Counter(source_of(check) or check for check in left)
+    told = ", ".join(f"{source} {count}" for source, count in counts.items())
+    return f"; checks left: {told}" if told else ""

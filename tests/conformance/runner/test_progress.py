@@ -39,11 +39,11 @@ def test_a_line_tells_time_gone_time_left_and_failures(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "stderr", out)
     progress = Progress(ADAPTER)
     progress.expect(["a/example/one", "a/example/two", "a/example/three", "a/example/four"])
-    progress.ended(CheckResult("a/example/one", operations=7))
-    assert out.getvalue().endswith("[  1/4] 0:00: a/example/one, 7 operations")
+    progress.ended(CheckResult("a/example/one", operations=6))
+    assert out.getvalue().endswith("[  1/4] 0:00: a/example/one, 6 operations")
     now[0] += 65
-    progress.ended(CheckResult("a/example/two", difference="it differs"))
-    assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: a/example/two, 7 operations")
+    progress.ended(CheckResult("a/example/two", difference="it differs", operations=6))
+    assert out.getvalue().endswith("[  2/4] 1:05, about 1:05 left, 1 failed: a/example/two, 12 operations")
 
 
 def test_no_time_left_is_told_before_a_third_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,10 +53,10 @@ def test_no_time_left_is_told_before_a_third_is_done(monkeypatch: pytest.MonkeyP
     progress = Progress(ADAPTER)
     progress.expect([f"a/example/{i}" for i in range(6)])
     now[0] = 60.0
-    progress.ended(CheckResult("a/example/0"))
+    progress.ended(CheckResult("a/example/0", operations=6))
     assert "left" not in out.getvalue()
-    progress.ended(CheckResult("a/example/1"))
-    assert out.getvalue().endswith("left: a/example/1, 0 operations")
+    progress.ended(CheckResult("a/example/1", operations=6))
+    assert out.getvalue().endswith("left: a/example/1, 12 operations")
 
 
 @pytest.mark.parametrize(("columns", "shown"), [(40, 39), (80, 79), (300, 100)])
@@ -78,10 +78,26 @@ def test_the_time_left_counts_a_check_by_the_source_of_its_traces(monkeypatch: p
     progress = Progress(ADAPTER)
     progress.expect([*(f"a/example/{i}" for i in range(100)), "a/cover/small", "b/cover/small"])
     for i in range(100):
-        progress.ended(CheckResult(f"a/example/{i}"))
-    now[0] = 4.0
-    progress.ended(CheckResult("a/cover/small"))
-    assert re.search(r"\[101/102\] 0:04, about 0:02 left: a/cover/small, 0 operations$", out.getvalue())
+        progress.ended(CheckResult(f"a/example/{i}", operations=6))
+    now[0] = 5.0
+    progress.ended(CheckResult("a/cover/small", operations=2400))
+    assert re.search(r"\[101/102\] 0:05, about 0:04 left: a/cover/small, 3000 operations$", out.getvalue())
+
+
+def test_the_time_left_is_told_by_the_operations_that_checks_had_in_this_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quick run has few covers: after some of them their share of the time is known."""
+    now, out = [0.0], Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", out)
+    progress = Progress(ADAPTER)
+    progress.expect([f"a/cover/{i}" for i in range(6)])
+    now[0] = 60.0
+    for i in range(3):
+        assert "left" not in out.getvalue()
+        progress.ended(CheckResult(f"a/cover/{i}", operations=20))
+    assert out.getvalue().endswith("[  3/6] 1:00, about 1:00 left: a/cover/2, 60 operations")
 
 
 @pytest.mark.parametrize(

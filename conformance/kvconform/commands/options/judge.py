@@ -54,7 +54,9 @@ def run(parser: ArgumentParser) -> None:
         "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
     parser.add_argument(
-        "--minutes", type=minutes, help="stop after this time; what was judged is kept, and marked partial"
+        "--minutes",
+        type=minutes,
+        help="stop after this time, and judge first what shows most; what was judged is kept, and marked partial",
     )
     add_pool(parser, "processes that judge at once, each with its own adapter (one per core, up to 4)")
     _add_ending(parser)

@@ -42,3 +42,9 @@ class CheckResult:
     def loads(cls, text: str) -> CheckResult:
         """Read it. Raises msgspec.ValidationError."""
         return msgspec.json.decode(text, type=cls, dec_hook=counter)
+
+
+def source_of(check: str) -> str:
+    """Give the source of a check's traces, by its id: cover of `ring/cover/window=3`. Empty where it has none."""
+    _, _, rest = check.partition("/")
+    return rest.partition("/")[0]
