@@ -16,7 +16,7 @@ from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Attention, Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, still
 from kvspec.masks import Causal, Explicit, Logical, Part, Window, overflowing
 from kvspec.refusals import attention as refusals
 
@@ -80,7 +80,7 @@ class Attending(Answering):
         n, window = keys.shape[2], self.config.window
         seen = Seen((*how.through, *([Window(window)] if window else [])), self.held_after(n), self.offset + n)
         demand(self.config, queries, (self.config.batch, None, n), how, seen.rows, out)
-        queries, keys = rope.at_positions(how.rope, self.offset, queries, keys)
+        queries, keys = rope.at_positions(how.rope, self.offset, queries, keys, still(self.config))
         cite(*(["ROPE-20"] if how.rope and window else []))
         self.append(keys, values)
         slots = self.in_order()

@@ -11,7 +11,7 @@ from kvref.attention import Seen
 from kvref.batch import Batch, Batching
 from kvref.cite import cite
 from kvspec.contract import Attention, Pair
-from kvspec.geometry import Array
+from kvspec.geometry import Array, still
 from kvspec.masks import CAUSAL
 from kvspec.refusals import attention as refusals_attention
 from kvspec.refusals import common as refusals
@@ -45,7 +45,7 @@ class Attending(Batching, attention.Answering):
         n, end = keys.shape[2], self.lengths_[layer] + keys.shape[2]
         seen = Seen(how.through, end, end)
         attention.demand(self.config, queries, (1, None, n), how, end, out)
-        queries, keys = rope.at_positions(how.rope, end - n, queries, keys)
+        queries, keys = rope.at_positions(how.rope, end - n, queries, keys, still(self.config))
         self.append(keys, values, layer)
         cite("ATTN-1", "ATTN-16", "ATTN-13" if out is None else "ATTN-14")
         forms.cite_attended(self.config)

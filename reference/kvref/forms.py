@@ -45,11 +45,17 @@ class Kept:
             return kept
         dims, dtype = (self.config.k_dim, self.config.v_dim), DTYPES[self.config.dtype]
         made = zip(self.forms, kept, dims, strict=True)
+        if self.forms[1].latent:
+            return self.latent(_like(kept.keys, forms.decoded(self.forms[0], _flat(kept.keys), dims[0], dtype)))
         return Pair(*(_like(a, forms.decoded(form, _flat(a), dim, dtype)) for form, a, dim in made))
+
+    def latent(self, keys: Array) -> Pair:
+        """Keys as they are read, and the values that are their first elements."""
+        return Pair(keys, keys[..., : self.config.v_dim].copy())
 
     def cite_bytes(self) -> None:
         """Cite the clause on the bytes of rows."""
-        cite(*["ROW-15"] * (self.forms is not None))
+        cite(*["ROW-15"] * (self.forms is not None), *["ROW-21"] * is_latent(self.forms))
 
 
 def _flat(rows: Array) -> Array:
@@ -64,7 +70,7 @@ def _like(rows: Array, made: Array) -> Array:
 
 def demanded(why: str) -> Refused:
     """The refusal of a form: of its width under the clause on widths, of what it says under that on texts."""
-    return refusals.form("ROW-2" if "multiple" in why else "ROW-1", why)
+    return refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-1", why)
 
 
 def cite_attended(config: Config) -> None:
@@ -77,12 +83,21 @@ def is_encoded(rows: Pair) -> bool:
     return bool(rows.keys.dtype == np.uint8)
 
 
+def is_latent(kept: tuple[Form, Form] | None) -> bool:
+    """Whether values are the first elements of their keys."""
+    return kept is not None and kept[1].latent
+
+
 def cite_written(kept: tuple[Form, Form], rows: Pair) -> None:
     """Cite the clauses that writing rows exercises."""
-    cite("ROW-3", "ROW-4", "ROW-5", "ROW-6", "ROW-7", "ROW-8")
-    if kept[0] != kept[1]:
+    latent = is_latent(kept)
+    cite("ROW-5", "ROW-6", *["ROW-20"] * latent)
+    if kept[0].plain:
+        return
+    cite("ROW-3", "ROW-4", "ROW-7", "ROW-8")
+    if kept[0] != kept[1] and not latent:
         cite("ROW-9")
-    for form, array in zip(kept, rows, strict=True):
+    for form, array in zip(kept[: 2 - latent], rows, strict=False):
         _cite_content(form, np.asarray(array).astype(np.float32))
 
 

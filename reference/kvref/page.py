@@ -12,7 +12,7 @@ from kvref.memory.page_pool import Pool
 from kvref.memory.rows import count
 from kvref.parcels import Packing
 from kvspec.contract import Attention, Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, still
 from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
@@ -231,7 +231,7 @@ class Pages(Packing):
         self._appendable(Pair(keys, values), to)
         begin, end = to.length, to.length + n
         attention.demand(self.config, queries, (1, None, n), how, end, out)
-        queries, keys = rope.at_positions(how.rope, begin, queries, keys)
+        queries, keys = rope.at_positions(how.rope, begin, queries, keys, still(self.config))
         self.append(keys, values, of or 0)
         cite("PAGE-37", "ATTN-1", "ATTN-13" if out is None else "ATTN-14")
         forms.cite_attended(self.config)

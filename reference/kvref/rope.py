@@ -37,19 +37,23 @@ def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
     return meter.moved(made) if isinstance(rows, meter.Resident) else made
 
 
-def at_positions(asked: Rope | None, first: int, queries: Array, keys: Array) -> tuple[Array, Array]:
+def at_positions(
+    asked: Rope | None, first: int, queries: Array, keys: Array, still: int = 0
+) -> tuple[Array, Array]:
     """The queries and the new keys of an attend, each turned at its own position, those of the first row `first`;
-    unchanged without RoPE."""
+    unchanged without RoPE. The first `still` elements of each row are left alone."""
     if asked is None:
         return queries, keys
     positions = first + np.arange(keys.shape[2])
     cite("ROPE-19", "ROPE-21", "ROPE-22", "ROPE-23", *(() if asked.scaling is None else ("ROPE-37",)))
-    return _inside(queries, positions, asked), _inside(keys, positions, asked)
+    cite(*["ROW-22"] * bool(still))
+    return _inside(queries, positions, asked, still), _inside(keys, positions, asked, still)
 
 
-def _inside(rows: Array, positions: Array, rope: Rope) -> Array:
+def _inside(rows: Array, positions: Array, rope: Rope, still: int) -> Array:
     """Turn rows before they are written; on the device they get a place of their own."""
-    made = _made(rows, positions, rope)
+    made = np.array(rows)
+    made[..., still:] = _made(rows[..., still:], positions, rope)
     if not isinstance(rows, meter.Resident):
         return made
     meter.meter.device_to_device += made.nbytes

@@ -9,7 +9,8 @@ A form is written `codes/scale`, for instance `int8/32`, or by the name of a blo
   `e4m3/t:0.5`; heads take them in turn; without any the scale is 1.
 
 `form=K,V` has one form for keys and another for values. What is read of a row has the dtype that it was handed in
-with.
+with. `form=K,latent` keeps no values: the value of a row is the first elements of its key, as they are read; and
+`form=latent` so of keys that are kept as they are.
 
 A row is kept as bytes: its codes, then its scales, group by group, each with its lowest value behind it if it has
 one. Two codes of 4 bits share a byte, the first of both in the lower half; of `q4_0` the first 16 of a block in the
@@ -60,6 +61,17 @@ CODES: dict[str, Codes] = {
 }
 """All codes, by the name that a form begins with."""
 
+PLAIN: dict[str, Codes] = {
+    "f32": Codes(32, math.inf, np.dtype(np.float32), ()),
+    "f16": Codes(16, math.inf, np.dtype(np.float16), ()),
+    "bf16": Codes(16, math.inf, np.dtype(ml_dtypes.bfloat16), ()),
+}
+"""Keys that are kept as they are beside latent values, by their dtype: each code is an element, and there are no
+scales."""
+
+LATENT = "latent"
+"""The form of values that are the first elements of their keys."""
+
 FLOATS = ("e4m3", "e5m2")
 """Codes that are numbers of 8 bits: each has a step of its own."""
 
@@ -71,7 +83,7 @@ LARGEST_GROUP = 1 << 16
 
 _SCALES = r"(:-?(inf|nan|[0-9]{1,9}(\.[0-9]{1,12})?)){0,64}"
 _ONE = rf"(q8_0|q4_0|(int[48]a?|e4m3|e5m2)/(t|h|[0-9]{{1,5}}){_SCALES})"
-PATTERN = f"^{_ONE}(,{_ONE})?$"
+PATTERN = f"^({_ONE}(,({_ONE}|{LATENT}))?|{LATENT})$"
 """What the text of a form, or of both, is like; `parsed` says what is refused besides. The chapter's record has
 it too."""
 
@@ -88,19 +100,30 @@ class Form(NamedTuple):
     @property
     def of(self) -> Codes:
         """What its codes are."""
-        return CODES[self.codes]
+        return CODES.get(self.codes) or PLAIN[self.codes]
+
+    @property
+    def latent(self) -> bool:
+        """Whether these are values that are the first elements of their keys."""
+        return self.codes == LATENT
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are keys that are kept as they are."""
+        return self.codes in PLAIN
 
     def groups(self, dim: int) -> int:
-        """Count the scales of a row of this width: none if they are given."""
-        return 0 if self.given else dim // (self.group or max(1, dim))
+        """Count the scales of a row of this width: none if they are given, and of plain and latent rows."""
+        return 0 if self.given or self.plain or self.latent else dim // (self.group or max(1, dim))
 
     def code_bytes(self, dim: int) -> int:
         """Count the bytes of the codes of a row."""
-        return -(-dim * self.of.bits // 8)
+        return 0 if self.latent else -(-dim * self.of.bits // 8)
 
     def row_bytes(self, dim: int) -> int:
         """Count the bytes of a row in one head: codes, scales, lowest values."""
-        return self.code_bytes(dim) + self.groups(dim) * self.of.scale.itemsize * (1 + self.of.affine)
+        groups = self.groups(dim)
+        return self.code_bytes(dim) + (groups and groups * self.of.scale.itemsize * (1 + self.of.affine))
 
     def wide(self, dim: int) -> int:
         """Give the next width that it fits."""
@@ -114,9 +137,14 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> tuple[Form, Form]:
-    """Read the forms of keys and of values. Raises ValueError that says what is wrong, and what may stand there."""
+    """Read the forms of keys and of values; of `latent` by itself keys are plain, as if in f32. Raises ValueError
+    that says what is wrong, and what may stand there."""
     if not re.fullmatch(PATTERN, text):
-        raise ValueError(f"form {text!r:.60}: it must be like int8/32, int4a/64, e4m3/t:0.5 or q8_0; {_KNOWN}")
+        raise ValueError(
+            f"form {text!r:.60}: it must be like int8/32, int4a/64, e4m3/t:0.5, q8_0 or latent; {_KNOWN}"
+        )
+    if text == LATENT:
+        return Form("f32", 0), Form(LATENT, 0)
     forms = [_one(part) for part in text.split(",")]
     return forms[0], forms[-1]
 
@@ -125,8 +153,8 @@ _KNOWN = f"codes are {', '.join(CODES)}; scales t, h or a number of elements"
 
 
 def _one(text: str) -> Form:
-    if text in ("q8_0", "q4_0"):
-        return Form(text, BLOCK)
+    if text in ("q8_0", "q4_0", LATENT):
+        return Form(text, 0 if text == LATENT else BLOCK)
     codes, _, rest = text.partition("/")
     scale, *numbers = rest.split(":")
     if scale not in ("t", "h"):

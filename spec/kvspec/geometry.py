@@ -120,7 +120,10 @@ def not_a_form(text: str, k_dim: int, v_dim: int) -> str:
         return str(e)
     wrong = next((each for each in zip(kept, "kv", (k_dim, v_dim), strict=True) if not each[0].fits(each[2])), None)
     if wrong is None:
-        return ""
+        wider = kept[1].latent and v_dim > k_dim
+        return (
+            f"form {text!r:.60}: v_dim={v_dim} is wider than k_dim={k_dim}, whose beginning it is" if wider else ""
+        )
     form, part, dim = wrong
     return f"form {text!r:.60}: {part}_dim={dim} must be a multiple of the group of {form.group}, 1 at least"
 
@@ -128,7 +131,16 @@ def not_a_form(text: str, k_dim: int, v_dim: int) -> str:
 def forms(config: Geometry) -> tuple[Form, Form] | None:
     """Give the forms of keys and of values; None for plain rows, and for a form that no cache accepts."""
     text: str | None = getattr(config, "form", None)
-    return None if text is None or not_a_form(text, config.k_dim, config.v_dim) else parsed(text)
+    if text is None or not_a_form(text, config.k_dim, config.v_dim):
+        return None
+    keys, values = parsed(text)
+    return keys._replace(codes=config.dtype) if keys.plain else keys, values
+
+
+def still(config: Geometry) -> int:
+    """Count the elements at the beginning of a key that RoPE leaves alone: the value of a latent row."""
+    kept = forms(config)
+    return config.v_dim if kept is not None and kept[1].latent else 0
 
 
 def same_geometry(a: Config, b: Config) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import Config, valid
+from kvspec.geometry import Config, still, valid
 from kvspec.registry import CACHES
 from kvspec.rows import form_rows
 from kvspec.rows.legible import form_of
@@ -30,6 +30,9 @@ MOST_SEQUENCES = 256
 
 LARGEST_BATCH = 32
 """Sequences a batch may have unless configured otherwise."""
+
+LEAST_LATENT = 3
+"""Elements that the value of a latent row must have, so that it is not taken for a row that is not latent."""
 
 FLOAT = 4
 """Bytes of an element of a query and of an output."""
@@ -97,8 +100,11 @@ class Budget:
         dim = min(config.k_dim, config.v_dim)
         if self.positions > largest(dim):
             raise BadInput(f"{where}: rows of {dim} elements can name only {largest(dim)}; the trace appends more")
-        for kind, width in (("k", config.k_dim), ("v", config.v_dim)):
-            form = form_of(config, kind)
+        beginning = still(config)
+        if 0 < beginning < LEAST_LATENT:
+            raise BadInput(f"{where}: latent rows are named by {LEAST_LATENT} elements of values at least")
+        for kind, width in (("k", beginning or config.k_dim), ("v", config.v_dim)):
+            form = None if beginning and kind == "v" else form_of(config, kind)
             if form is not None and self.positions > (names := form_rows.most(form, width)):
                 raise BadInput(f"{where}: rows of {width} elements in {config.form} can name only {names}")
         heads, sequences = places(dim)

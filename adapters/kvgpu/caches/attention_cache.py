@@ -53,12 +53,12 @@ class Attending:
         n, plain = rows_in(keys), self.config.changed(form=None)
         held = self.held_after(n)
         demand(self.config, Fit((self.config.batch,), n, held), queries, how, out)
-        rope.demand(how.rope, self.config.k_dim)
+        rope.demand_attend(how.rope, self.config)
         asking = asked(how.through, self.config.window)
         # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
         most = self.slots_after(n) + TILE
         ready = prepare(self.space, plain, queries, asking, how.splits, most, out, how.sinks)
-        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, self.offset)
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, self.offset)
         ready = scored.by(self.space, how, ready, held)
         self.append(keys, values)
         positions = Positions(self.offset - held, self.offset)

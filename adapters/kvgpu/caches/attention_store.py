@@ -45,10 +45,10 @@ class Attending(Batching):
         n, plain = rows_in(keys), self.config.changed(form=None)
         end = self.lengths_[layer] + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
-        rope.demand(how.rope, self.config.k_dim)
+        rope.demand_attend(how.rope, self.config)
         asking = asked(how.through)
         ready = prepare(self.space, plain, queries, asking, how.splits, self.max_len, out, how.sinks)
-        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, end - n)
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, end - n)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, layer)
         if (formed := in_form(ready, self.config)) is not None:

@@ -64,7 +64,8 @@ def _whole(space: Workspace, place: Place, config: Config, n: int, *layers: int)
     found = list[Array]()
     for kind, block, at in (("k", place.keys, place.keys_at), ("v", place.values, place.values_at)):
         shape, dtype = kept(config, kind, n)
-        lines = space.runtime.download(block, at, int(np.prod((*layers, *shape))) * dtype.itemsize)
+        nbytes = int(np.prod((*layers, *shape))) * dtype.itemsize
+        lines = space.runtime.download(block, at, nbytes) if nbytes else np.empty(0, np.uint8)  # latent values
         found.append(lines.view(dtype).reshape(*layers, *shape))
     return Pair(*found)
 
@@ -136,7 +137,7 @@ class Handles:
         """Download n adjacent rows, one line of bytes for each head: `[layers, ...]`, or `[...]` of one layer."""
         shape, dtype = kept(self.config, kind, n)
         layers = (_layers(self.config),) if layer is None else ()
-        if n == 0:
+        if 0 in shape:
             return np.empty((*layers, *shape), dtype)
         heads, size = shape[0] * shape[1], shape[3] * dtype.itemsize
         block, begin = (place.keys, place.keys_at) if kind == "k" else (place.values, place.values_at)

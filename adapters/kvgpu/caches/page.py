@@ -237,10 +237,11 @@ class Pages:
         self._demand_room(table, keys, values)
         end = table.length + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
-        rope.demand(how.rope, self.config.k_dim)
+        rope.demand_attend(how.rope, self.config)
         plain = self.config.changed(form=None)
         ready = prepare(self.space, plain, queries, asked(how.through), how.splits, end, out, how.sinks)
-        ready, keys, values = rope.at_positions(self.space, plain, how.rope, ready, keys, values, table.length)
+        begin = table.length
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, begin)
         ready = scored.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
         if (formed := in_form(ready, self.config)) is not None:

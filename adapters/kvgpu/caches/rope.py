@@ -17,7 +17,7 @@ from kvgpu.memory.rope_scaling import sensible
 from kvgpu.memory.rope_tables import axes
 from kvgpu.runtime import Work
 from kvspec.contract import Rope
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.geometry import DTYPES, Array, Config, still
 from kvspec.refusals import rope as refusals
 from kvspec.rope_scaling import numbers
 
@@ -39,6 +39,11 @@ def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:
     _turn(space, positions, rope, dims, (_uploaded(space, rows), target))
     found = space.runtime.download(target.block, 0, _nbytes(rows))
     return found.view(rows.dtype).reshape(shape)
+
+
+def demand_attend(rope: Rope | None, config: Config) -> int:
+    """How many elements an attend turns, of those that are no latent value. Refuses as `demand` does."""
+    return demand(rope, config.k_dim - still(config))
 
 
 def demand(rope: Rope | None, width: int) -> int:
@@ -67,14 +72,15 @@ def at_positions(
     values are then on the device. `demand` has checked the rope, and the cache everything else."""
     if rope is None:
         return ready, keys, values
-    place = space.staged(Geometry.of(config), keys, values)
+    place = space.staged(Geometry.of(config.changed(form=None)), keys, values)
     keys, values = (
         DeviceRows(space.runtime, block, tuple(a.shape), a.dtype, at)
         for a, block, at in ((keys, place.keys, place.keys_at), (values, place.values, place.values_at))
     )
     to = _scratch(space, "turned keys", keys), _scratch(space, "turned queries", ready.queries)
     positions = np.arange(first, first + keys.shape[-2], dtype=np.int64)
-    _turn(space, positions, rope, demand(rope, config.k_dim), (keys, to[0]), (ready.queries, to[1]))
+    dims, beginning = demand_attend(rope, config), still(config)
+    _turn(space, positions, rope, dims, (keys, to[0]), (ready.queries, to[1]), beginning=beginning)
     return replace(ready, queries=to[1]), to[0], values
 
 
@@ -94,16 +100,23 @@ def _uploaded(space: Workspace, rows: Array) -> DeviceRows:
 
 
 def _turn(
-    space: Workspace, positions: Array, rope: Rope, dims: int, *turned: tuple[DeviceRows, DeviceRows]
+    space: Workspace,
+    positions: Array,
+    rope: Rope,
+    dims: int,
+    *turned: tuple[DeviceRows, DeviceRows],
+    beginning: int = 0,
 ) -> None:
-    """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows."""
+    """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows. The
+    first `beginning` elements stay."""
     table = space.tables.table(np.asarray(positions, np.int64), dims, rope)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize
     heads, others, parts = prod(keys.shape[:-2]), prod(queries.shape[:-2]), len(turned)
     step, apart = (2, 1) if rope.pairing == "norm" else (1, dims // 2)
     blocks = keys.block, to.block, queries.block, to_queries.block, table
-    sizes = parts, heads, others, rows, width, dims, step, apart, keys.at // size, queries.at // FLOAT.itemsize
+    ends = keys.at // size, queries.at // FLOAT.itemsize
+    sizes = parts, heads, others, rows, width, dims, step, apart, beginning, *ends
     name = next(name for name, dtype in DTYPES.items() if dtype == keys.dtype)
     space.runtime.launch(f"rope_{name}", Work(width - dims // 2, rows, max(heads, others), parts), *blocks, *sizes)
     space.runtime.meter.device_to_device += sum(_nbytes(to) for _, to in turned)

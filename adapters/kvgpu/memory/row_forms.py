@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.layout import Geometry, Place, Span, behind
 from kvgpu.runtime import Block, Work
 from kvspec.forms import CODES, Form
-from kvspec.geometry import DTYPES, Array, Config, forms, not_a_form
+from kvspec.forms import PLAIN as UNCODED
+from kvspec.geometry import DTYPES, Array, Config, forms, not_a_form, still
 from kvspec.refusals import forms as refusals
 
-NUMBERS = {name: number for number, name in enumerate(CODES)}
-"""The numbers of codes in the kernels."""
+NUMBERS = {name: number for number, name in enumerate(CODES)} | dict.fromkeys(UNCODED, len(CODES))
+"""The numbers of codes in the kernels; the last one is that of rows which are kept as they are."""
 
 PLAIN = {"f32": 0, "f16": 1, "bf16": 2}
 """The numbers of the dtypes of plain rows in the kernels."""
@@ -21,7 +24,7 @@ PLAIN = {"f32": 0, "f16": 1, "bf16": 2}
 def demand(config: Config) -> None:
     """Refuse a form that rows of this config cannot have: by the clause on widths, or by that on its text."""
     if config.form is not None and (why := not_a_form(config.form, config.k_dim, config.v_dim)):
-        raise refusals.form("ROW-2" if "multiple" in why else "ROW-1", why)
+        raise refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-1", why)
 
 
 class Codec:
@@ -30,7 +33,8 @@ class Codec:
     def __init__(self, space: Workspace, config: Config) -> None:
         self.space, self.config = space, config
         self.plain, self.kept = Geometry.of(config.changed(form=None)), Geometry.of(config)
-        self._tables: tuple[Block, Block] | None = None
+        self._tables: dict[str, tuple[Block, Block]] = {}
+        self._latent = still(config) > 0
 
     def staged(self, keys: Array, values: Array) -> Place:
         """Bring rows to the device, and into their form if they have one."""
@@ -56,7 +60,9 @@ class Codec:
     def _made(self, kernel: str, source: Place, to: Place) -> Place:
         """Launch a kernel over as many rows as the packed one of both places has."""
         rows = min(source.slots, to.slots)
-        blocks = source.keys, source.values, to.keys, to.values, *self.given()
+        if self._latent and kernel == "decode":  # both are read of the keys' bytes
+            source = source._replace(values=source.keys, values_at=source.keys_at)
+        blocks = source.keys, source.values, to.keys, to.values, *self.given(kernel)
         ends = (number for at in (source, to) for number in (at.keys_at, at.values_at, at.slots))
         work = Work(1, rows, self.kept.heads, 2)
         what = self.kept.heads, self.config.kv_heads, rows
@@ -66,16 +72,24 @@ class Codec:
         )
         return to
 
-    def given(self) -> tuple[Block, Block]:
-        """Give what the kernels know of the forms, and the scales that are given; uploaded once."""
-        if self._tables is None:
+    def given(self, kernel: str) -> tuple[Block, Block]:
+        """Give what a kernel knows of the forms, and the scales that are given; uploaded once."""
+        if kernel not in self._tables:
             both = forms(self.config)
             assert both is not None, "rows without a form are not encoded"
-            sizes = zip(both, (self.config.k_dim, self.config.v_dim), (0, len(both[0].given)), strict=True)
-            numbers = np.array([self._numbers(*each) for each in sizes], np.int64)
+            numbers = np.array([*self._parts(*both, kernel)], np.int64)
             scales = np.array([*both[0].given, *both[1].given, 1.0], np.float32)
-            self._tables = self._uploaded(numbers), self._uploaded(scales)
-        return self._tables
+            self._tables[kernel] = self._uploaded(numbers), self._uploaded(scales)
+        return self._tables[kernel]
+
+    def _parts(self, keys: Form, values: Form, kernel: str) -> Iterator[tuple[int, ...]]:
+        """The numbers of keys and of values. Those of latent values are the keys', but for how many elements they
+        have: none where they would be written."""
+        yield (first := self._numbers(keys, self.config.k_dim, 0))
+        if values.latent:
+            yield first[0], self.config.v_dim if kernel == "decode" else 0, *first[2:]
+        else:
+            yield self._numbers(values, self.config.v_dim, len(keys.given))
 
     def _numbers(self, form: Form, dim: int, first: int) -> tuple[int, ...]:
         """The nine numbers of a part: see `forms.inc`."""

@@ -12,6 +12,7 @@ from kvconform.oracle.request_rows import NOTED, ROWS, RequestRows
 from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
+from kvspec.forms import LATENT
 from kvspec.geometry import Array, Config
 from kvspec.operations.table import (
     OPERATIONS,
@@ -39,7 +40,7 @@ class TraceInputs:
 
     def __init__(self, trace: Trace) -> None:
         texts = (part.get("form") for op in trace.ops for part in parts_of(op))
-        self.book = SerialBook(any_nan=trace.config.form is not None or any(texts))
+        self.book = SerialBook(any_nan=not {trace.config.form, *texts} <= {None, LATENT})
         self.opened = {"A": (trace.kind, trace.config)}
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}

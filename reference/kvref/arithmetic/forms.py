@@ -29,7 +29,12 @@ class Parts(NamedTuple):
 
 
 def encoded(form: Form, rows: Array) -> Array:
-    """Make bytes `[B, H, n, row bytes]` of rows `[B, H, n, dim]` in f32, f16 or bf16."""
+    """Make bytes `[B, H, n, row bytes]` of rows `[B, H, n, dim]` in f32, f16 or bf16; none of latent values. Plain
+    keys are cast to their dtype."""
+    if form.latent:
+        return np.empty((*rows.shape[:-1], 0), np.uint8)
+    if form.plain:
+        return np.asarray(rows).astype(form.of.dtype, "C", copy=False).view(np.uint8)
     with np.errstate(all="ignore"):
         return together(form, encode(form, np.asarray(rows).astype(np.float32)))
 
@@ -46,6 +51,8 @@ def together(form: Form, made: Parts) -> Array:
 
 def decoded(form: Form, kept: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     """Read rows `[B, H, n, dim]` of a dtype from bytes."""
+    if form.plain:
+        return np.ascontiguousarray(np.asarray(kept)).view(dtype)
     return read(form, parts(form, np.asarray(kept), dim), dtype)
 
 

@@ -13,8 +13,8 @@ from kvref.list_model.attention_bound import Output
 from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
 from kvref.list_model.views import View
-from kvspec.contract.attention import Attention
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.contract.attention import Attention, Rope
+from kvspec.geometry import DTYPES, Array, Config, still
 from kvspec.masks import Causal, Part, Window, overflowing
 from kvspec.refusals import attention
 from kvspec.rows.serials import ZEROED
@@ -54,7 +54,8 @@ class KnownRows:
         """The queries of an attend, turned by RoPE if the attend says so, with the new keys. `first`: the first
         query's position. None if there are no arrays."""
         if how.rope is not None:
-            rope.demand(keys.shape, np.arange(keys.n), how.rope)
+            rope.demand((*keys.shape[:3], keys.shape[3] - still(config)), np.arange(keys.n), how.rope)
+            cite(*["ROW-22"] * forms.latent(config))
             rope.cite_turned(keys, first + np.arange(keys.n), how.rope)
             cite("ROPE-19", "ROPE-21", "ROPE-23", *(() if how.rope.scaling is None else ("ROPE-37",)))
         if queries.array is None:
@@ -63,14 +64,14 @@ class KnownRows:
         if how.rope is None or keys.array is None:
             return asked
         where = first + np.arange(keys.n)
-        turned = rope.turned(rope.exactly(keys.array, config.dtype), where, how.rope, self._turns)
+        turned = _behind(still(config), rope.exactly(keys.array, config.dtype), where, how.rope, self._turns)
         rounded = forms.rounding(config, turned.middle, turned.bound)
         for i, serial in enumerate(keys.serials[0]):
             if serial not in self._made:
                 continue  # a form rounded it
             self._turned[serial] = turned.middle[:, :, i], self._made[serial][1]
             self.key_errors[serial] = turned.bound[:, :, i] + rounded[:, :, i]
-        return rope.turned(asked, where, how.rope, self._turns)
+        return _behind(still(config), asked, where, how.rope, self._turns)
 
     def output(
         self,
@@ -110,6 +111,16 @@ class KnownRows:
         found = [self.output(asked, seen, config, how) for asked, seen in zip(each, sees, strict=True)]
         known = [output for output in found if output is not None]
         return Output(*(np.stack(p) for p in zip(*known, strict=True))) if len(known) == len(found) else None
+
+
+def _behind(first: int, rows: Turned, where: Array, asked: Rope, turns: rope.Declared) -> Turned:
+    """Rows turned by RoPE from their element `first` on."""
+    rest = Turned(rows.middle[..., first:], rows.bound[..., first:], rows.dtype)
+    made = rope.turned(rest, where, asked, turns)
+    middle, bound = (
+        np.concatenate((was[..., :first], now), -1) for was, now in zip(rows[:2], made[:2], strict=True)
+    )
+    return Turned(middle, bound, rows.dtype)
 
 
 class _Kept:

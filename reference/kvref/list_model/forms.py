@@ -35,7 +35,7 @@ class Written(Protocol):
 
 def demand(config: Config) -> None:
     """Refuse a form that rows of these widths cannot have."""
-    for text in _texts(config):
+    for text in filter(_codes, _texts(config)):
         group, given = _scale(text)
         if any(not 0 < np.float32(scale) < np.inf for scale in given):
             raise refusals.form("ROW-1", f"form {text}: a given scale must be above 0 and finite in f32")
@@ -47,6 +47,18 @@ def demand(config: Config) -> None:
         group, _ = _scale(text)
         if dim < 1 or (group.isdigit() and dim % int(group)):
             raise refusals.form("ROW-2", f"form {text}: a width of {dim} is no multiple of its group")
+    if latent(config) and config.v_dim > config.k_dim:
+        raise refusals.form("ROW-19", f"values of {config.v_dim} are no beginning of keys of {config.k_dim}")
+
+
+def latent(config: Config) -> bool:
+    """Whether values are the first elements of their keys."""
+    return "latent" in _texts(config)
+
+
+def _codes(text: str) -> str:
+    """The codes of a form; none of plain keys and latent values."""
+    return "" if text == "latent" else text.partition("/")[0]
 
 
 def _texts(config: Config) -> list[str]:
@@ -58,7 +70,7 @@ def _texts(config: Config) -> list[str]:
 def _scale(text: str) -> tuple[str, list[float]]:
     """What shares a scale, and the scales that are given."""
     if "/" not in text:
-        return "32", []
+        return "32" if _codes(text) else "1", []
     group, *given = text.partition("/")[2].split(":")
     return group, [float(scale) for scale in given]
 
@@ -68,8 +80,10 @@ def cite_written(config: Config, keys: Written, values: Written) -> None:
     texts = _texts(config)
     if not texts or not keys.n:
         return
-    cite("ROW-3", "ROW-5", "ROW-6", "ROW-7", "ROW-8", *["ROW-9"] * (texts[0] != texts[1]))
-    for text, rows in zip(texts, (keys, values), strict=True):
+    cite("ROW-5", "ROW-6", *["ROW-20"] * latent(config))
+    texts = list(filter(_codes, texts))
+    cite(*["ROW-3", "ROW-7", "ROW-8"] * bool(texts), *["ROW-9"] * (len(set(texts)) > 1))
+    for text, rows in zip(texts, (keys, values), strict=False):
         cite(*["ROW-10"] * (_scale(text)[0] in ("t", "h")))
         if rows.array is not None and rows.dtype in DTYPES:
             cite(*_special(text, rows.array.astype(np.float32)))
@@ -78,7 +92,7 @@ def cite_written(config: Config, keys: Written, values: Written) -> None:
 def rounding(config: Config, keys: Array, bound: Array) -> Array:
     """How far a form may move keys `[B, H, n, k_dim]` that are within a bound of these; zeros for plain rows."""
     kept = forms(config)
-    if kept is None:
+    if kept is None or kept[0].plain:
         return np.zeros(keys.shape)
     with np.errstate(over="ignore"):
         lost = step(kept[0], keys.astype(DTYPES[config.dtype]))
@@ -88,7 +102,7 @@ def rounding(config: Config, keys: Array, bound: Array) -> Array:
 def _special(text: str, x: Array) -> Iterator[str]:
     """The clauses on what a form holds only in part: NaN, rows of zeros, numbers too large, scales too small."""
     group, given = _scale(text)
-    codes = CODES[text.partition("/")[0]]
+    codes = CODES[_codes(text)]
     largest = np.abs(x[np.isfinite(x)]).max(initial=0)
     yield from ["ROW-12"] * bool(np.isnan(x).any() or (group.isdigit() and np.isinf(x).any()))
     if not group.isdigit():

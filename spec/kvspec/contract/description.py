@@ -179,7 +179,8 @@ class Description:
         like = [text for text in self.forms if text.partition("/")[0] == codes] or self.forms
         text = like[crc32(config.form.encode()) % len(like)]
         keys, values = parsed(text)
-        return config.changed(form=text, k_dim=keys.wide(config.k_dim), v_dim=values.wide(config.v_dim))
+        k_dim, v_dim = keys.wide(config.k_dim), values.wide(config.v_dim)
+        return config.changed(form=text, k_dim=k_dim, v_dim=min(k_dim, v_dim) if values.latent else v_dim)
 
     def takes_rows(self, config: Config) -> bool:
         """Tell whether the heads and the widths of a config are within the declared limits."""

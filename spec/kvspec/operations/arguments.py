@@ -21,7 +21,7 @@ ALIKE = (
 )
 """What rows may hold that are equal to others, in whole or in part; see `kvspec.rows`."""
 
-FILLS = ("legible", "bits", "edges", "random", "fine", "hay", "needle", "even", "ramp", *ALIKE)
+FILLS = ("legible", "bits", "edges", "random", "fine", "hay", "needle", "copies", "even", "ramp", *ALIKE)
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 QUERIES = ("random", "fine", "huge", "tiny", "zero")

@@ -43,4 +43,7 @@ are `fine` have as many digits as their dtype. Long caches are asked about with 
 values that are next to nothing, legible numbers times 2^-24. With `fill="needle"` the first row of a call and the
 last, and rows with serials at powers of two and one before, from 16 on, have one large element each; the others
 are hay.
+
+Values of latent rows are the first elements of their keys, whatever the fill; keys of `even` and `ramp` are legible
+there. Values of `fill="copies"` are so in any cache, and keys are those of `random`.
 """

@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 
 from kvspec.forms import Form, Owed, owed
-from kvspec.geometry import DTYPES, Array, Config, forms
+from kvspec.geometry import DTYPES, Array, Config, still
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.rows.contents import Contents
-from kvspec.rows.fills import ALIKE, EXACT, MAKE, cast, fine, settled, signed, tiny, with_tail
+from kvspec.rows.fills import ALIKE, EXACT, MAKE, beginnings, cast, fine, settled, signed, tiny, with_tail
+from kvspec.rows.form_rows import beside_turned
 from kvspec.rows.legible import Name, Place, form_of, legible, name, read, spelled
 from kvspec.rows.serials import ILLEGIBLE, POISONED, ZEROED, letters
 
@@ -22,6 +23,14 @@ def _far(row: Array, read: Array) -> float:
     with np.errstate(all="ignore"):
         off = np.abs(row - read.astype(np.float64))
         return float(np.nan_to_num(off, posinf=0).sum())
+
+
+def mixed(op: Operation, config: Config) -> bool:
+    """Tell whether latent values share a scale with elements that RoPE turns before they are encoded."""
+    form = form_of(config, "k")
+    if not still(config) or op.get("rope") is None or form is None or form.given:
+        return False
+    return form.group == 0 or config.v_dim % form.group > 0
 
 
 class SerialBook:
@@ -77,11 +86,13 @@ class SerialBook:
         n_values = op.get("values")
         for refused in (self.settled, self.by_value):
             refused.difference_update(range(first, first + n) if refused else ())
-        keys, values = (
-            self._made(op, config, shape, kind, first, rows)
-            for kind, rows in (("k", n), ("v", n if n_values is None else n_values))
-        )
-        exact = forms(config) is None or argument(op, "fill") in EXACT
+        n_values = n if n_values is None else n_values
+        keys = self._made(op, config, shape, "k", first, n)
+        if still(shape):
+            values = self._beginnings(op, keys, shape, first, n_values, config.dtype)
+        else:
+            values = self._made(op, config, shape, "v", first, n_values)
+        exact = form_of(config, "k") is None or (argument(op, "fill") in EXACT and not mixed(op, config))
         if self.kept is not None:
             for serial in range(first, first + n):
                 self.kept.pop(serial, None)  # rows that were refused had these serials
@@ -105,6 +116,7 @@ class SerialBook:
 
     def _made(self, op: Operation, config: Config, shape: Config, kind: str, first: int, n: int) -> Array:
         fill = argument(op, "fill")
+        fill = "legible" if still(shape) and fill in ("even", "ramp") else fill
         if (form := form_of(shape, kind)) is not None:
             return self._in_form(form, fill, shape, kind, first, n, config.dtype)
         made = MAKE[fill](shape, kind, first, n)
@@ -135,6 +147,18 @@ class SerialBook:
         if fill in ("bits", "edges", "hay"):
             made = with_tail(form, fine(shape, kind, first, n), made)
         self._rounded.append((kind, first, owed(form, made if made.dtype == DTYPES[dtype] else cast(made, dtype))))
+        return made
+
+    def _beginnings(self, op: Operation, keys: Array, shape: Config, first: int, n: int, dtype: str) -> Array:
+        """Make the values of latent rows, the first elements of their keys, and note them as these were noted."""
+        made = beginnings(keys, shape, n)
+        if self._rounded and self._rounded[-1][:2] == ("k", first):
+            owed_ = Owed(*(part[..., : shape.v_dim] for part in self._rounded[-1][2]))
+            self._rounded.append(("v", first, owed_))
+        elif (form := form_of(shape, "k")) is not None and mixed(op, shape):
+            self._rounded.append(("v", first, beside_turned(form, keys, shape.v_dim)))
+        else:
+            self._unread.append(partial(self._remember, "v", first, dtype, made.copy()))
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:

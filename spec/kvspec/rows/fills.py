@@ -120,6 +120,19 @@ def needle(config: Config, kind: str, first: int, n: int) -> Array:
     return made
 
 
+def copies(config: Config, kind: str, first: int, n: int) -> Array:
+    """Keys as of `random`; values that are the first elements of their keys, as of latent rows."""
+    keys = random(config, "k", first, n)
+    return keys if kind == "k" else beginnings(keys, config, n)
+
+
+def beginnings(keys: Array, config: Config, n: int) -> Array:
+    """Values `[B, H, n, v_dim]` that are the first elements of their keys; zeros where there are none."""
+    made, part = np.zeros(axes_of(config, "v", n), keys.dtype), keys[:, :, : max(0, n), : max(0, config.v_dim)]
+    made[:, :, : part.shape[2], : part.shape[3]] = part
+    return made
+
+
 REPEATED = 4
 """The number of different rows among rows that are alike: a, b, c and d."""
 
@@ -167,6 +180,7 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
     "fine": fine,
     "hay": hay,
     "needle": needle,
+    "copies": copies,
     "even": even,
     "ramp": ramp,
     **{name: partial(alike, part=part) for name, part in ALIKE.items()},

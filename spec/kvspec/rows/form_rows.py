@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from kvspec.forms import FLOATS, Array, Form
+from kvspec.forms import FLOATS, Array, Form, Owed, owed
 
 SCALES = 7
 """How many scales there are."""
@@ -80,6 +80,16 @@ def spell(form: Form, owners: tuple[int, Array, Array], serials: Array, dim: int
     for at, end in enumerate(form.of.ends[:first]):
         codes = np.where(element % width == at, np.float32(end), codes)
     return codes_read(form, codes, _scale(form, head, sequence, serial, element // width, value))
+
+
+def beside_turned(form: Form, keys: Array, width: int) -> Owed:
+    """Say what may be read of the first elements of keys `[B, H, n, dim]` whose others are turned by RoPE before
+    they are encoded, where these share a scale with them: no element can become larger than the largest of its
+    row times the square root of 2."""
+    most = np.abs(keys.astype(np.float64)).max(-1, keepdims=True, initial=0) * math.sqrt(2) * (1 + 2.0**-8)
+    ends = np.where(np.arange(keys.shape[-1]) % 2, most, -most).astype(keys.dtype)
+    found = owed(form, ends)
+    return Owed(keys[..., :width].astype(np.float64), found.step[..., :width], found.nan[..., :width])
 
 
 def codes_read(form: Form, codes: Array, scale: Array) -> Array:

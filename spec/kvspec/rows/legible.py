@@ -191,4 +191,5 @@ def _named(digits: Array, ranges: Array, dim: int) -> Name:
 def form_of(config: Config, kind: str) -> Form | None:
     """Give the form of keys or of values; None for plain rows."""
     both = forms(config)
-    return None if both is None else both["kv".index(kind)]
+    form = None if both is None else both["kv".index(kind)]
+    return None if form is None or form.plain else form

@@ -73,7 +73,7 @@ def test_rows_too_narrow_to_have_names_are_refused():
 
 @pytest.mark.parametrize("text", FORMS)
 def test_a_form_is_given_widths_that_fit_and_name_the_rows_of_a_trace(text):
-    config = fitting(Config(k_dim=5, v_dim=13), text)
+    config = fitting(Config(k_dim=5, v_dim=13, dtype="f32"), text)
     assert forms(config) == parsed(text)
     assert replayable(in_form(from_sentence("growing: append 100"), text))
 

@@ -17,8 +17,8 @@ from kvref.memory.rows import Rows
 from kvref.ragged import Ragged
 from kvref.ring import Ring
 from kvspec.contract import Attention, Pair
-from kvspec.forms import Form, grouped
-from kvspec.geometry import DTYPES, Array, Config
+from kvspec.forms import FLOATS, Form, grouped
+from kvspec.geometry import DTYPES, Array, Config, still
 
 
 class Coding(Kept):
@@ -26,11 +26,12 @@ class Coding(Kept):
 
     def encoded(self, rows: Pair, quiet: bool = False) -> Pair:
         made = super().encoded(rows, quiet)
-        if self.forms is None or is_encoded(rows) or quiet:
+        if self.forms is None or is_encoded(rows) or quiet or self.forms[0].plain:
             return made
         with np.errstate(all="ignore"):
             each = [(form, np.asarray(a).astype(np.float32)) for form, a in zip(self.forms, rows, strict=True)]
-            kept = (forms.together(form, self.codes(form, x)) for form, x in each)
+            kept = [forms.together(form, self.codes(form, x)) for form, x in each if not form.latent]
+            kept = kept if len(kept) == len(rows) else [*kept, np.asarray(made.values)]
             return Pair(*(a.view(type(was)) for a, was in zip(kept, rows, strict=True)))
 
     def codes(self, form: Form, x: Array) -> Parts:
@@ -41,8 +42,18 @@ class Coding(Kept):
         if self.forms is None:
             return kept
         dims = self.config.k_dim, self.config.v_dim
+        if self.forms[1].latent:
+            return self.beginning(kept)
         taken = [forms.parts(f, np.asarray(a), dim) for f, a, dim in zip(self.forms, kept, dims, strict=True)]
         return Pair(*(self.read(f, made) for f, made in zip(self.forms, self.both(taken), strict=True)))
+
+    def beginning(self, kept: Pair) -> Pair:
+        """Latent rows."""
+        assert self.forms is not None
+        if self.forms[0].plain:
+            return super().decoded(kept)
+        keys = self.read(self.forms[0], forms.parts(self.forms[0], np.asarray(kept.keys), self.config.k_dim))
+        return self.latent(keys)
 
     def both(self, taken: list[Parts]) -> list[Parts]:
         """Keys and values, taken apart."""
@@ -265,3 +276,71 @@ class ScaleOfOne(Growing):
         bad = config.form and any(scale in config.form for scale in (":0", ":-", ":inf", ":nan"))
         usable = config.form and not any(scale in config.form for scale in (":0.", ":-0."))
         super().__init__(config.changed(form=config.form.partition(":")[0]) if bad and usable else config)
+
+
+class _OfTheLatent(Coding):
+    def codes(self, form: Form, x: Array) -> Parts:
+        made, width = forms.encode(form, x), still(self.config)
+        if not width or form.group or form.codes not in FLOATS or form.given:
+            return made
+        latent = forms.encode(form, x[..., :width])
+        with np.errstate(all="ignore"):
+            quotients = np.nan_to_num(np.clip(x / latent.scale[..., 0], -form.of.top, form.of.top))
+        return made._replace(codes=quotients.astype(form.of.dtype), scale=latent.scale)
+
+
+@planted("ROW-07", breaks="ROW-3 ROW-7")
+class ScaleOfTheLatent(Keeping):
+    """The scale of a latent row is taken from the latent alone, and the rest behind it is cut off."""
+
+    keeps = _OfTheLatent
+
+
+@planted("ROW-10", breaks="ROW-21", anomaly="miscounted-memory")
+class BytesOfKeysAndValues(Growing):
+    """The bytes of latent rows are counted as those of keys and of values."""
+
+    def held(self) -> int:
+        latent = still(self.config) > 0
+        return self.rows.nbytes if not latent else len(self.rows) * self.config.changed(form=None).row_bytes
+
+
+@planted("ROW-11", breaks="ROW-21", anomaly="miscounted-memory")
+class PlaceForValues(Ring):
+    """A ring of latent rows takes the bytes of values too, though nothing is written there."""
+
+    kind = "ring"
+
+    def held(self) -> int:
+        return self.rows.nbytes + len(self.rows) * still(self.config) * self.config.kv_heads * self.config.batch
+
+
+class _WithoutTheRest(Rows):
+    def copy(self, start: int, stop: int) -> Pair:
+        made = super().copy(start, stop)
+        return Pair(without_the_rest(self.kept, made.keys), made.values)
+
+
+def without_the_rest(kept: Kept, keys: Array) -> Array:
+    """Bytes of latent keys `[..., row bytes]` without those of the codes behind the latent, in place."""
+    if kept.forms is not None and still(kept.config):
+        form = kept.forms[0]
+        keys[..., form.code_bytes(kept.config.v_dim) : form.code_bytes(kept.config.k_dim)] = 0
+    return keys
+
+
+@planted("ROW-12", breaks="ROW-20 ROW-5 ROW-6", anomaly="lost-rows")
+class SnapshotOfTheLatent(Laying):
+    """A snapshot of latent rows has the latents alone: the rest, which another object held, comes back as zeros."""
+
+    lays = _WithoutTheRest
+
+
+@planted("ROW-13", breaks="ROW-20 ROW-6 ROW-5", anomaly="lost-rows")
+class PageOfTheLatent(Pool):
+    """A page that is copied before it is written to is copied by the width of values, without the rest of keys."""
+
+    def copied(self, page: int, rows: int) -> int:
+        new = super().copied(page, rows)
+        without_the_rest(self.kept, self.keys[new][:, :rows])
+        return new

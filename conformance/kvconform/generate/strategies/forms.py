@@ -25,6 +25,9 @@ SMALL = (
     Trace("growing", Config(step=2, form="int4/2,int8/3")),
     Trace("ring", Config(window=2, form="e4m3/h:0.5:2,int8a/3")),
     Trace("page", Config(page_size=2, pages=2, form="int8/2,e4m3/1")),
+    Trace("growing", Config(step=2, form="latent")),
+    Trace("ring", Config(window=2, form="int8/4,latent")),
+    Trace("page", Config(page_size=2, pages=2, form="latent")),
 )
 """The covered caches."""
 
@@ -35,18 +38,20 @@ FORMS = (
     *("int8/2", "int8/1", "int4/4", "int4/1", "int8a/4", "int4a/8", "e4m3/1", "e5m2/4", "e4m3/t", "e5m2/t:0.001"),
     *("e4m3/h:0.5:2:0.125", "e4m3/t:0.5,e4m3/t:2", "int8/4,int4/8", "int8/8,e5m2/1", "q8_0", "q4_0", "q8_0,q4_0"),
     *("int8/32", "int4a/32", "int4/64,int8a/16", "int4/3,int4a/5", "int4/7"),
+    *("latent", "int8/4,latent", "int4/1,latent", "e4m3/h:0.5:2,latent", "int8a/8,latent", "e4m3/1,latent"),
 )
 """Forms of explored caches, the simplest first."""
 
-MISFITS = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf"), "")
+MISFITS = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf", "latent v_dim=77"), "")
 """Forms that no cache can have; "" stands for no attempt."""
 
-WIDE = ((1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
+WIDE = ((1, 576, 512), (1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
 """Heads and widths of released models."""
 
 LARGE = (
     *("int8/64", "int8/1", "int4a/64", "q8_0", "q4_0"),
     *("q8_0,q4_0", "e4m3/t:0.05", "e4m3/1", "e5m2/32", "int4/32"),
+    *("latent", "e4m3/t:0.05,latent", "int8/64,latent", "int8/1,latent", "q8_0,latent"),
 )
 """Forms of their caches."""
 
@@ -133,7 +138,8 @@ def exact(trace: Trace) -> Trace:
 def fitting(config: Config, text: str) -> Config:
     """Give a config this form, and widths that it fits: multiples of its group, wide enough to name many rows."""
     keys, values = parsed(text)
-    return config.changed(form=text, k_dim=keys.wide(max(config.k_dim, 6)), v_dim=values.wide(max(config.v_dim, 6)))
+    k_dim, v_dim = keys.wide(max(config.k_dim, 6)), values.wide(max(config.v_dim, 6))
+    return config.changed(form=text, k_dim=k_dim, v_dim=min(k_dim, v_dim) if values.latent else v_dim)
 
 
 def _rounded(op: Operation) -> Operation:

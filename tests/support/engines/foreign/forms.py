@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kvspec.errors import Unsupported
-from support.engines.foreign import Foreign, paging, remembering
+from support.engines.foreign import Foreign, latents, paging, remembering
 from support.engines.foreign.demands import want
 
 WHOLE = {"int8": (-127, 127), "int4": (-7, 7), "int8a": (0, 255), "int4a": (0, 15)}
@@ -39,6 +39,8 @@ class Form:
 
     def __init__(self, text: str, dim: int) -> None:
         self.codes, _, shared = text.partition("/")
+        if self.codes == "latent":
+            return
         scale, *given = shared.split(":") if shared else ("32",)
         self.table, self.given = numbers(self.codes), [float(number) for number in given]
         if scale in ("t", "h"):
@@ -52,6 +54,8 @@ class Form:
 
     def kept(self, rows: Any) -> Any:
         """Rows `[B, heads, n, dim]` as they are read."""
+        if self.codes == "latent":
+            return rows
         out = np.empty(rows.shape)
         for b, head in np.ndindex(rows.shape[:2]):
             groups = rows[b, head].astype(np.float64).reshape(-1, self.group)
@@ -93,7 +97,14 @@ def forms_of(config: Any, form: Any = Form) -> list[Any]:
     """The forms of keys and of values; none of plain rows."""
     texts, dims = (config.form or "").split(","), (config.k_dim, config.v_dim)
     both = zip((texts[0], texts[-1]), dims, strict=True) if config.form else ()
+    want(texts[-1] != "latent" or config.v_dim <= config.k_dim, f"values of {config.v_dim} in {config.k_dim}")
     return [form(text, dim) for text, dim in both]
+
+
+def both_kept(forms: list[Any], keys: Any, values: Any) -> list[Any]:
+    """Rows `[B, heads, n, dim]` as they are read; latent values are the beginnings of their keys."""
+    kept = forms[0].kept(keys)
+    return [kept, kept[..., : values.shape[3]] if forms[1].codes == "latent" else forms[1].kept(values)]
 
 
 class Formed(remembering.Remembering):
@@ -114,9 +125,8 @@ class Formed(remembering.Remembering):
 
     def rounded(self, key: Any, value: Any) -> remembering.Row:
         """A key and a value `[B, heads, dim]` as they are read."""
-        both = zip(self.forms, (key, value), strict=True)
-        k, v = (form.kept(part[:, :, None])[:, :, 0] for form, part in both)
-        return k, v
+        k, v = both_kept(self.forms, key[:, :, None], value[:, :, None])
+        return k[:, :, 0], v[:, :, 0]
 
 
 class FormedPool(paging.Pool):
@@ -130,7 +140,7 @@ class FormedPool(paging.Pool):
         """Add rows, rounded."""
         right = (keys.ndim, values.ndim) == (4, 4) and (keys.shape[3], values.shape[3]) == self.dims
         if self.forms and right:
-            keys, values = (form.kept(rows) for form, rows in zip(self.forms, (keys, values), strict=True))
+            keys, values = both_kept(self.forms, keys, values)
         super().append(keys, values, sequence)
 
     @property
@@ -177,5 +187,20 @@ class NearestOneForAll(Nearest):
     CACHE = OneForAll
 
 
-FOREIGN = (Foreign("forms:Nearest", ("forms",), "the nearest of all the numbers that a form can say"),)
-WRONG = {"forms:NearestOneForAll": ["ROW-7"]}
+class FromTheEnd(Formed):
+    """A latent value is the end of its key."""
+
+    def rounded(self, key: Any, value: Any) -> remembering.Row:
+        k, v = super().rounded(key, value)
+        return k, k[..., k.shape[-1] - v.shape[-1] :] if self.forms[1].codes == "latent" else v
+
+
+class NearestFromTheEnd(Nearest):
+    CACHE = FromTheEnd
+
+
+FOREIGN = (
+    Foreign("forms:Nearest", ("forms",), "the nearest of all the numbers that a form can say"),
+    *latents.FOREIGN,
+)
+WRONG = {"forms:NearestOneForAll": ["ROW-7"], "forms:NearestFromTheEnd": ["ROW-20"], **latents.WRONG}
