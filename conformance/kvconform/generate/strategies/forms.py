@@ -10,13 +10,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
-from kvconform.generate.strategies import growing, page, ring
+from kvconform.generate.strategies import caches, growing, page, parcels, ring
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec import notation
 from kvspec.forms import parsed
 from kvspec.geometry import Config
-from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument
+from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, caches_with
 from kvspec.registry import fields_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -193,6 +193,12 @@ attended_pages = partial(page.explored, more=("attend",) * 5)
 
 EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
+    *(
+        Exploration(
+            f"parcels/{kind}", (kind, "parcels"), partial(formed, partial(caches.traces, kind, parcels.DRAWN))
+        )
+        for kind in caches_with("unpack")
+    ),
     Exploration("real", ("growing", "ring"), real),
     Exploration("attention-pages", ("page", "attention"), partial(formed, attended_pages)),
     Exploration("rope-pages", ("page", "attention", "rope"), partial(formed, partial(attended_pages, turns=True))),
