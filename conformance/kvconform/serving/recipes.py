@@ -78,6 +78,8 @@ def _other_context(a: Aim) -> Iterator[str]:
     yield f"ask a {2 * b} 3; ask b {b} a[:{b}] 3; ask c 1 a[:{2 * b - 1}] 3"
     yield f"ask a {2 * b} 3; ask b a[{b}:{2 * b}] 3; ask c a[{b}:{2 * b}] a[:{b}] 3"
     yield f"ask a {3 * b} 1; ask b a[:{b}] {b + 1}; ask c b[:{2 * b}] a[{2 * b}:{3 * b}] 2"
+    if b > 1:  # the same tokens in another order
+        yield f"ask a {2 * b} 1; ask b a[{b - 1}:{b}] a[:{b - 1}] a[{b}:{2 * b}] 2"
     for at in sorted({0, 1, b - 1, b, 2 * b - 1}):
         yield f"ask a {3 * b}; ask b a[:{at}] 1 a[{at + 1}:] 2; ask c a[:{b}] 2"
 

@@ -15,9 +15,11 @@ from kvadapters.probe import Precision, Probe
 from kvadapters.probe.reader.tokens import Choice
 from kvconform.serving.run import Run
 from support.engines import serving
-from support.engines.serving import FAULTS, Plant
+from support.engines.serving import Plant
+from support.engines.serving_faults import MORE
 from support.slow import one_in
 
+FAULTS = serving.FAULTS | MORE
 SHORT = 6
 """Requests of the longest of the shortest histories."""
 
