@@ -219,10 +219,11 @@ class Ring(snapshot.SavedWhole, Packing, Attending):
 
     def snapshot(self, start: int) -> Snapshot | None:
         """A copy, on the device, of all held rows as they lie; none if no position from `start` on was written."""
-        if self.store.rows is None or max(start, 0) >= self.offset:
+        if max(start, 0) >= self.offset:
             return None
-        run = (self.filled, self.store.rows.place.span(self.base))
-        rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
+        held = self.store.rows  # none of a window of 1 that was unpacked: nothing of it is seen
+        runs = () if held is None else ((self.filled, held.place.span(self.base)),)
+        rows = snapshot.copied(self.space.runtime, self.store.geometry, *runs)
         return Snapshot(self.kind, self.config, rows, self.offset - self.filled, self.offset, self.index)
 
     def _demand_within(self, saved: Snapshot, to: int) -> None:
