@@ -143,17 +143,18 @@ class Pages(Packing):
         kept = self.pool.kept_rows(of.table, of.length)
         return self.parcel(range(of.length), of.length, Pair(*(a[None] for a in kept)))
 
-    def unpack(self, parcel: Parcel) -> int:
+    def unpack(self, *parts: Parcel) -> int:
         """A new sequence with the rows of a parcel, in pages of its own."""
-        rows = self.found(parcel, range(parcel.offset))
-        if self.pool.entries(parcel.offset) > self.pool.free:
-            raise refusals_parcels.no_room("MOVE-10", parcel.offset, self.pool.free * self.pool.size)
+        offset = parts[0].offset
+        rows = self.found(parts, range(offset))
+        if self.pool.entries(offset) > self.pool.free:
+            raise refusals_parcels.no_room("MOVE-10", offset, self.pool.free * self.pool.size)
         cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
         number = self.admit()
         made = self.in_use[number]
-        self._make_room(made, parcel.offset)
+        self._make_room(made, offset)
         self.pool.write(made.table, 0, Pair(rows.keys[0], rows.values[0]))
-        made.length = parcel.offset
+        made.length = offset
         return number
 
     def table(self, sequence: int) -> list[int]:

@@ -12,7 +12,7 @@ from kvref.cite import cite
 from kvref.forms import Kept
 from kvref.memory import meter
 from kvspec.contract import Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, heads_of
 from kvspec.parcels import Parcel, fits, spans
 from kvspec.refusals import parcels as refusals
 
@@ -28,11 +28,12 @@ class Packing(ABC):
     def parcel(self, positions: Sequence[int], offset: int, rows: Pair) -> Parcel:
         """Rows of these positions, in order, and what they are."""
         cite("MOVE-1", "MOVE-2", "MOVE-3")
-        names = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", "form")
+        names = ("batch", "k_dim", "v_dim", "dtype", "form")
         data = [self.laid_out(meter.fetched(a)) for a in rows]
         described = {
             "version": 1,
             **{name: getattr(self.config, name) for name in names},
+            **self.heads_described(),
             "offset": offset,
             "spans": spans(positions),
             "order": TOKENS_FIRST,
@@ -41,36 +42,82 @@ class Packing(ABC):
         }
         return Parcel(described, *data)
 
+    def heads_described(self) -> dict[str, object]:
+        """Which heads it has, and how many there are."""
+        first, behind, all_ = heads_of(self.config)
+        cite(*["MOVE-15"] * (self.config.rank is not None))
+        return {"kv_heads": all_, "heads": [first, behind]}
+
     def laid_out(self, rows: Array) -> bytes:
         """The bytes of rows `[batch, kv_heads, n, dim]`, row after row."""
         return np.ascontiguousarray(rows.transpose(2, 0, 1, 3)).tobytes()
 
-    def found(self, parcel: Parcel, needs: Sequence[int]) -> Pair:
-        """The rows of these positions in a parcel that is whole and of this geometry."""
-        self.demand(parcel, needs)
-        at = {p: i for i, p in enumerate(parcel.positions)}
-        chosen, like = [at[p] for p in needs], Kept(self.config).none()
-        read = map(self.unfolded, (parcel, parcel), (parcel.keys, parcel.values), like)
-        return Pair(*(rows[:, :, chosen] for rows in read))
+    def found(self, parts: Sequence[Parcel], needs: Sequence[int]) -> Pair:
+        """The rows of these positions, in parts that are whole and of this geometry; each head from a part that has
+        it."""
+        self.demand(parts, needs)
+        first, behind, _ = heads_of(self.config)
+        made = Pair(*(np.empty((*a.shape[:2], len(needs), a.shape[3]), a.dtype) for a in Kept(self.config).none()))
+        for part in parts:
+            cite(*self._ways(part, len(parts)))
+            at = {p: i for i, p in enumerate(part.positions)}
+            there = [i for i, p in enumerate(needs) if p in at]
+            own = [h for h in part.heads if first <= h < behind]
+            for array, rows in zip(made, self.unfolded(part), strict=True):
+                taken = rows[:, [h - part.heads.start for h in own]][:, :, [at[needs[i]] for i in there]]
+                array[np.ix_(range(self.config.batch), [h - first for h in own], there)] = taken
+        return made
 
-    def demand(self, parcel: Parcel, needs: Sequence[int]) -> None:
-        """Refuse a parcel that is damaged, does not fit, or lacks a row."""
-        if (why := parcel.damage()) is not None:
-            raise refusals.damaged("MOVE-9", why)
-        if not fits(self.config, parcel.descriptor):
-            raise refusals.geometry("MOVE-8", dict(parcel.descriptor))
-        missing = sorted({*needs} - {*parcel.positions})
+    def _ways(self, part: Parcel, parts: int) -> list[str]:
+        """The clause on heads from several parts, or from one that has others."""
+        return ["MOVE-16"] if parts > 1 or [*part.heads] != [*range(*heads_of(self.config)[:2])] else []
+
+    def demand(self, parts: Sequence[Parcel], needs: Sequence[int]) -> None:
+        """Refuse parts that are damaged, do not fit, stand at different offsets, or lack a row."""
+        for part in parts:
+            if (why := part.damage()) is not None:
+                raise refusals.damaged("MOVE-9", why)
+            if not fits(self.config, part.descriptor):
+                raise refusals.geometry("MOVE-8", dict(part.descriptor))
+        if len(offsets := {part.offset for part in parts}) > 1:
+            raise refusals.apart("MOVE-18", sorted(offsets))
+        self.demand_each(parts, needs)
+
+    def demand_each(self, parts: Sequence[Parcel], needs: Sequence[int]) -> None:
+        """Refuse parts none of which has a row, or a head of it."""
+        missing = sorted({*needs}.difference(*(part.positions for part in parts)))
         if missing:
-            raise refusals.missing("MOVE-7", missing[0], parcel.offset)
+            raise refusals.missing("MOVE-7", missing[0], parts[0].offset)
+        for head in range(*heads_of(self.config)[:2]):
+            there = {p for part in parts if head in part.heads for p in part.positions}
+            if lacks := sorted({*needs} - there):
+                raise refusals.no_head("MOVE-17", head, lacks[0])
 
-    def unfolded(self, parcel: Parcel, data: bytes, like: Array) -> Array:
-        """Rows `[batch, kv_heads, n, dim]`, of the dtype and width of others, that lie as the descriptor says."""
-        n, page, order = len(parcel.positions), parcel.descriptor["page"], parcel.descriptor["order"]
-        batch, heads, _, width = like.shape
-        sizes = {"B": batch, "H": heads, "P": -(-n // page), "N": page, "D": width}
-        cells = np.frombuffer(data, like.dtype).reshape([sizes[axis] for axis in order])
-        rows = cells.transpose([order.index(axis) for axis in "BHPND"])
-        return rows.reshape(batch, heads, sizes["P"] * page, width)[:, :, :n]
+    def unfolded(self, part: Parcel) -> Pair:
+        """Keys and values `[batch, heads, n, dim]`, as they are kept, that lie as the descriptor says."""
+        n, page, order = len(part.positions), part.descriptor["page"], part.descriptor["order"]
+        outer, both, _ = order.partition("K")
+        none, found = Kept(self.config).none(), list[Array]()
+        shapes = [self._sizes(part, -(-n // page), page, a.shape[3]) for a in none]
+        data = self.divided(part, [shapes[0][axis] for axis in outer], shapes) if both else part[1:]
+        for cells, sizes, like in zip(data, shapes, none, strict=True):
+            lying = np.frombuffer(cells, like.dtype).reshape([sizes[axis] for axis in order if axis != "K"])
+            rows = lying.transpose([order.replace("K", "").index(axis) for axis in "BHPND"])
+            found.append(rows.reshape(sizes["B"], sizes["H"], sizes["P"] * page, sizes["D"])[:, :, :n])
+        return Pair(*found)
+
+    def _sizes(self, part: Parcel, pages: int, page: int, width: int) -> dict[str, int]:
+        """The size of each axis."""
+        return {"B": self.config.batch, "H": len(part.heads), "P": pages, "N": page, "D": width}
+
+    def divided(self, part: Parcel, outer: Sequence[int], shapes: Sequence[dict[str, int]]) -> tuple[bytes, bytes]:
+        """The bytes of keys, and those of values, of one buffer in which they follow each other for every index of
+        the axes outside."""
+        times = max(1, int(np.prod(outer)))
+        wide = [shape["D"] for shape in shapes]
+        cells = np.frombuffer(part.keys, np.uint8).reshape(times, -1)
+        keys = cells.shape[1] * wide[0] // sum(wide)
+        return cells[:, :keys].tobytes(), cells[:, keys:].tobytes()
 
 
 class PackingOne(Packing):
@@ -97,9 +144,10 @@ class PackingOne(Packing):
         """What a next query sees beside its own row, with its descriptor."""
         return self.parcel(self.needed(self.offset), self.offset, self.kept_rows())
 
-    def unpack(self, parcel: Parcel) -> None:
-        """Become a cache at the parcel's offset, with the rows that its queries see."""
-        rows = self.found(parcel, self.needed(parcel.offset))
-        self.demand_room(parcel.offset)
+    def unpack(self, *parts: Parcel) -> None:
+        """Become a cache at the offset of the parts, with the rows that its queries see."""
+        offset = parts[0].offset
+        rows = self.found(parts, self.needed(offset))
+        self.demand_room(offset)
         cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-12")
-        self.take_over(rows, parcel.offset)
+        self.take_over(rows, offset)

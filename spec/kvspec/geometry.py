@@ -143,6 +143,27 @@ def still(config: Geometry) -> int:
     return config.v_dim if kept is not None and kept[1].latent else 0
 
 
+class Heads(NamedTuple):
+    """The heads of a cache among those of all ranks: the first, the one behind the last, and how many there are."""
+
+    first: int
+    behind: int
+    all: int
+
+
+def heads_of(config: Geometry) -> Heads:
+    """Give the heads that a cache has: all of them, unless its config says which rank's they are."""
+    rank: str | None = getattr(config, "rank", None)
+    first, all_ = map(int, rank.split("/")) if rank else (0, config.kv_heads)
+    return Heads(first, first + config.kv_heads, all_)
+
+
+def of_all_ranks(config: Config) -> Config:
+    """Give the config with the heads of all ranks."""
+    heads = heads_of(config)
+    return config.changed(kv_heads=max(heads.behind, heads.all))
+
+
 def same_geometry(a: Config, b: Config) -> bool:
     """Tell whether rows saved from one cache fit the other: all but the growth step must be equal."""
     return a.changed(step=0) == b.changed(step=0)
@@ -150,9 +171,10 @@ def same_geometry(a: Config, b: Config) -> bool:
 
 @lru_cache(maxsize=1024)
 def valid(config: Config) -> bool:
-    """Tell whether every given size is 1 or more, and the dtype known."""
+    """Tell whether every given size is 1 or more, the dtype known, and a rank's heads among all that there are."""
     sizes = (getattr(config, name) for name in SIZES)
-    return config.dtype in DTYPES and all(n >= 1 for n in sizes if n is not None)
+    heads = heads_of(config)
+    return config.dtype in DTYPES and all(n >= 1 for n in sizes if n is not None) and heads.behind <= heads.all
 
 
 def fits(config: Config, pair: Pair) -> bool:

@@ -3,11 +3,13 @@
 A descriptor is an object of JSON. It names what a reader needs, and never who wrote it:
 
 - `version`: 1;
-- `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config;
+- `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config; of several ranks all heads;
+- `heads`: the first of the heads that it holds, and the one behind the last;
 - `offset`: the position of the next token;
 - `spans`: the positions of the rows, as pairs `[start, stop)` in order;
 - `order`: a letter for each axis, the slowest first: B sequences, H heads, P pages, N rows of a page, D elements
-  of a row, or bytes where it has a form;
+  of a row, or bytes where it has a form; and K, if keys and values lie in one buffer, which is then that of the
+  keys: for every index of the axes before K, first the keys, then the values;
 - `page`: the rows of a page. What lies behind the last row in the last page is nobody's;
 - `sums`: the CRC-32 of the bytes of the keys, and of those of the values.
 """
@@ -21,7 +23,7 @@ from zlib import crc32
 
 import numpy as np
 
-from kvspec.geometry import DTYPES, Array, Config, Pair, forms
+from kvspec.geometry import DTYPES, Array, Config, Pair, forms, heads_of, of_all_ranks
 
 VERSION = 1
 """The version of descriptors that this module writes, and the only one that there is."""
@@ -29,12 +31,21 @@ VERSION = 1
 AXES = "BHPND"
 """The axes in the order in which rows are `[batch, kv_heads, n, dim]`."""
 
-ORDERS = ("BHPND", "BPNHD", "BPHND", "PNBHD", "PBHND", "BHDPN")
+BOTH = "K"
+"""The axis of keys and values, where they lie in one buffer. D lies behind it: widths may be unlike."""
+
+APART = ("BHPND", "BPNHD", "BPHND", "PNBHD", "PBHND", "BHDPN")
 """Orders of axes that carriers write: heads first, tokens first, pages of heads, pages of tokens that all sequences
 share, pages of all sequences, and elements before rows."""
 
+TOGETHER = ("KPNBHD", "PKBHND", "PNBHKD")
+"""Orders in one buffer: keys before values as a whole, in each page, and in each row."""
+
+ORDERS = (*APART, *TOGETHER)
+"""All orders of axes that carriers write."""
+
 ROWS = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", "form")
-"""The fields of a descriptor that a cache's config has too."""
+"""The fields of a descriptor that a cache's config has too; its `kv_heads` are those of all ranks."""
 
 
 def spans(positions: Iterable[int]) -> list[list[int]]:
@@ -66,27 +77,47 @@ class Parcel(NamedTuple):
         return [p for start, stop in self.descriptor["spans"] for p in range(start, stop)]
 
     @property
+    def heads(self) -> range:
+        """Give the numbers of its heads among all that there are."""
+        return range(*self.descriptor["heads"])
+
+    @property
     def config(self) -> Config:
-        """Give the geometry of its rows."""
-        return Config(**{name: self.descriptor[name] for name in ROWS})
+        """Give the geometry of its rows: that of the cache that was packed, a rank's where it lacks heads."""
+        held, all_ = self.heads, self.descriptor["kv_heads"]
+        rank = None if len(held) == all_ else f"{held.start}/{all_}"
+        return Config(**{name: self.descriptor[name] for name in ROWS}).changed(kv_heads=len(held), rank=rank)
 
     def rows(self) -> Pair:
-        """Give its rows in the order of positions, `[batch, kv_heads, n, k_dim]` and as many values; of a form
+        """Give its rows in the order of positions, `[batch, heads, n, k_dim]` and as many values; of a form
         their bytes. Raises ValueError where bytes are missing, or are not those that were packed."""
         if (why := self.damage()) is not None:
             raise ValueError(why)
-        return Pair(*(_unfolded(self.descriptor, part, data) for part, data in zip("kv", self[1:], strict=True)))
+        keys, values = self._apart()
+        return Pair(_unfolded(self.descriptor, "k", keys), _unfolded(self.descriptor, "v", values))
+
+    def _apart(self) -> tuple[bytes, bytes]:
+        """Give the bytes of keys, and those of values, also where they lie in one buffer."""
+        outer, both, _ = self.descriptor["order"].partition(BOTH)
+        if not both:
+            return self.keys, self.values
+        sizes = dict(zip(AXES, _sizes(self.descriptor, "k"), strict=True))
+        times = max(1, int(np.prod([sizes[axis] for axis in outer])))
+        cells, own = np.frombuffer(self.keys, np.uint8).reshape(times, -1), _bytes(self.descriptor, "k") // times
+        return cells[:, :own].tobytes(), cells[:, own:].tobytes()
 
     def damage(self) -> str | None:
         """Tell what is wrong with its version or its bytes; None where nothing is."""
         if self.descriptor["version"] != VERSION:
             return f"version {self.descriptor['version']} is not {VERSION}"
-        for part, data, known in zip("kv", self[1:], self.descriptor["sums"], strict=True):
-            size = int(np.prod(_sizes(self.descriptor, part))) * _dtype(self.descriptor).itemsize
+        keys, values = (_bytes(self.descriptor, part) for part in "kv")
+        sizes = (keys + values, 0) if BOTH in self.descriptor["order"] else (keys, values)
+        sums = self.descriptor["sums"]
+        for part, data, size, known in zip(("keys", "values"), self[1:], sizes, sums, strict=True):
             if len(data) != size:
-                return f"{len(data)} bytes of {'keys' if part == 'k' else 'values'}, not {size}"
+                return f"{len(data)} bytes of {part}, not {size}"
             if crc32(data) != known:
-                return f"the sum of the {'keys' if part == 'k' else 'values'} is another"
+                return f"the sum of the {part} is another"
         return None
 
     def carried(
@@ -110,23 +141,35 @@ def packed(
 ) -> Parcel:
     """Pack rows `[batch, kv_heads, n, dim]` of these positions, in order; of a form their bytes. Axes lie in
     `order`, and a page has so many rows (0: one page has all)."""
-    found = spans(positions)
+    found, heads = spans(positions), heads_of(config)
     descriptor = {
         "version": VERSION,
         **{name: getattr(config, name) for name in ROWS},
+        "kv_heads": heads.all,
+        "heads": heads[:2],
         "offset": offset,
         "spans": found,
         "order": order,
         "page": page or max(1, rows.keys.shape[2]),
     }
-    keys, values = (_folded(descriptor, part, array) for part, array in zip("kv", rows, strict=True))
+    keys, values = _together(descriptor, [_folded(descriptor, p, a) for p, a in zip("kv", rows, strict=True)])
     descriptor["sums"] = [crc32(keys), crc32(values)]
     return Parcel(json.loads(json.dumps(descriptor)), keys, values)
 
 
+def _together(descriptor: Mapping[str, Any], folded: list[Array]) -> tuple[bytes, bytes]:
+    """The bytes of keys and of values; those of keys hold both where they lie in one buffer."""
+    outer, both, _ = descriptor["order"].partition(BOTH)
+    if not both:
+        return folded[0].tobytes(), folded[1].tobytes()
+    times = max(1, int(np.prod(folded[0].shape[: len(outer)])))
+    return np.concatenate([cells.reshape(times, -1) for cells in folded], axis=1).tobytes(), b""
+
+
 def fits(config: Config, descriptor: Mapping[str, Any]) -> bool:
-    """Tell whether rows of a parcel are of a config's geometry and form."""
-    return all(descriptor[name] == getattr(config, name) for name in ROWS)
+    """Tell whether rows of a parcel are of a config's geometry and form, whichever heads it holds."""
+    whole = of_all_ranks(config)
+    return all(descriptor[name] == getattr(whole, name) for name in ROWS)
 
 
 def _dtype(descriptor: Mapping[str, Any]) -> np.dtype[Any]:
@@ -143,21 +186,32 @@ def _width(descriptor: Mapping[str, Any], part: str) -> int:
 def _sizes(descriptor: Mapping[str, Any], part: str) -> tuple[int, ...]:
     """The sizes of the axes in the order of AXES."""
     n, page = sum(stop - start for start, stop in descriptor["spans"]), int(descriptor["page"])
-    return descriptor["batch"], descriptor["kv_heads"], -(-n // page), page, _width(descriptor, part)
+    return descriptor["batch"], len(range(*descriptor["heads"])), -(-n // page), page, _width(descriptor, part)
+
+
+def _bytes(descriptor: Mapping[str, Any], part: str) -> int:
+    """How many bytes keys, or values, have."""
+    return int(np.prod(_sizes(descriptor, part))) * _dtype(descriptor).itemsize
+
+
+def _axes(descriptor: Mapping[str, Any]) -> str:
+    """The order of the axes that keys and values each have."""
+    return str(descriptor["order"]).replace(BOTH, "")
 
 
 def _unfolded(descriptor: Mapping[str, Any], part: str, data: bytes) -> Array:
-    sizes, order = dict(zip(AXES, _sizes(descriptor, part), strict=True)), str(descriptor["order"])
+    sizes, order = dict(zip(AXES, _sizes(descriptor, part), strict=True)), _axes(descriptor)
     cells = np.frombuffer(data, _dtype(descriptor)).reshape([sizes[axis] for axis in order])
     rows = cells.transpose([order.index(axis) for axis in AXES])
     n = sum(stop - start for start, stop in descriptor["spans"])
     return rows.reshape(sizes["B"], sizes["H"], sizes["P"] * sizes["N"], sizes["D"])[:, :, :n].copy()
 
 
-def _folded(descriptor: Mapping[str, Any], part: str, rows: Array) -> bytes:
+def _folded(descriptor: Mapping[str, Any], part: str, rows: Array) -> Array:
+    """The bytes of rows in the order of the axes, the bytes of an element last."""
     sizes = _sizes(descriptor, part)
     batch, heads, pages, page, width = sizes
     cells = np.full((batch, heads, pages * page, width, rows.itemsize), 0xFF, np.uint8)
     cells[:, :, : rows.shape[2]] = np.ascontiguousarray(rows).view(np.uint8).reshape(*rows.shape, rows.itemsize)
-    order = [AXES.index(axis) for axis in descriptor["order"]]
-    return cells.reshape(*sizes, rows.itemsize).transpose([*order, 5]).tobytes()
+    order = [AXES.index(axis) for axis in _axes(descriptor)]
+    return np.ascontiguousarray(cells.reshape(*sizes, rows.itemsize).transpose([*order, 5]))

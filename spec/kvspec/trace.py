@@ -23,6 +23,7 @@ from kvspec.operations.arguments import CACHE_NAME, TEXTS, allowed_words
 from kvspec.operations.table import (
     ARGUMENTS,
     OF_KIND,
+    OPEN,
     OPERATIONS,
     RUN,
     TAKES_QUERIES,
@@ -33,6 +34,7 @@ from kvspec.operations.table import (
     caches_named,
     chapters_of,
     each_of,
+    last_of,
     length_of,
     names_used,
     numbers_in,
@@ -304,6 +306,16 @@ def opening(trace: Trace, op: Operation) -> tuple[str, Config]:
     """Give the kind and config of an open operation's cache; the trace's, unless the operation says otherwise."""
     kind = argument(op, "kind") or trace.kind
     return kind, fitted(kind, overridden(trace.config, op, "step", *FIELDS_OF_SOME))
+
+
+def caches_of(trace: Trace) -> Iterator[Config]:
+    """Give for each operation of a trace the config that its cache was opened with; of a run for its last."""
+    found = {"A": trace.config}
+    for op in trace.ops:
+        for part in parts_of(op):
+            if part["op"] == OPEN.name:
+                found[cache_of(part)] = opening(trace, part)[1]
+        yield found.get(cache_of(last_of(op)), trace.config)
 
 
 def _spend(budget: Budget, op: Operation, kind: str, config: Config, where: str) -> None:

@@ -40,7 +40,8 @@ close u; open B kind=ring window=2
 open C kind=ring window=0; C: view
 B: append 1; B: append 3; B: view; B: mask causal; B: rewind 0; B: free; B: restore u 1; free; view
 run 2 {append 1; ask 3; rewind 9; append 1 fill=bits}; view
-pack x; carry x y axes=PNBHD page=2 cut=1; unpack y; carry x z axes=BHDPN flip=3 version=2; unpack x"""
+pack x; carry x y axes=PNBHD page=2 cut=1; unpack y; carry x z axes=BHDPN flip=3 version=2; unpack x
+collect x x w; unpack w; open D rank=0/4; D: append 1; D: pack v"""
 
 ROUNDS = """append 2; open B kind=ring window=2; B: append 3; speculate r A-B; draft r 2; mask round=r causal
 B: draft r 1; commit r 1; commit r 1; speculate i A isolated=1; draft i 1; abandon i; plan 3; fit 100000 most=4

@@ -147,14 +147,15 @@ class Pages:
         place = self.pool.kept(table.there, table.length)
         return parcels.sent(self.space, self.config, table.length, range(table.length), place)
 
-    def unpack(self, parcel: Parcel) -> int:
+    def unpack(self, *parts: Parcel) -> int:
         """Upload the rows of a parcel to a new sequence, in pages of its own."""
-        rows = parcels.demand(parcel, self.config, range(parcel.offset))
-        pages = self.pool.pages_for(parcel.offset)
+        offset = parts[0].offset
+        rows = parcels.demand(parts, self.config, range(offset))
+        pages = self.pool.pages_for(offset)
         if pages > len(self.pool.free):
-            raise refusals_parcels.no_room("MOVE-10", parcel.offset, len(self.pool.free) * self.pool.size)
+            raise refusals_parcels.no_room("MOVE-10", offset, len(self.pool.free) * self.pool.size)
         place = parcels.received(self.space, self.config, rows)
-        number = self._open(self.pool.take(pages), parcel.offset)
+        number = self._open(self.pool.take(pages), offset)
         if place is not None:
             self.pool.scatter(place, self._demand(number).there, 0)
         return number

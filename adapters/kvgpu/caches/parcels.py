@@ -12,7 +12,7 @@ from kvgpu.memory.cache_rows import Slots
 from kvgpu.memory.layout import Geometry, Place, Span, move
 from kvgpu.runtime import Block
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, Array, Config, forms
+from kvspec.geometry import DTYPES, Array, Config, forms, heads_of
 from kvspec.parcels import Parcel, fits, packed
 from kvspec.refusals import parcels as refusals
 
@@ -49,18 +49,37 @@ def _bytes(space: Workspace, block: Block, at: int, size: int) -> Array:
     return space.runtime.download(block, at, size) if size else np.empty(0, np.uint8)
 
 
-def demand(parcel: Parcel, config: Config, needs: Sequence[int]) -> Pair:
-    """The bytes of the rows of these positions, `[batch, kv_heads, n, row bytes]`. Refused where the parcel is
-    damaged, does not fit, or lacks one."""
-    if (why := parcel.damage()) is not None:
-        raise refusals.damaged("MOVE-9", why)
-    if not fits(config, parcel.descriptor):
-        raise refusals.geometry("MOVE-8", dict(parcel.descriptor))
-    place = {position: i for i, position in enumerate(parcel.positions)}
-    if missing := [position for position in needs if position not in place]:
-        raise refusals.missing("MOVE-7", missing[0], parcel.offset)
-    chosen = [place[position] for position in needs]
-    return Pair(*(np.ascontiguousarray(rows[:, :, chosen]).view(np.uint8) for rows in parcel.rows()))
+def demand(parts: Sequence[Parcel], config: Config, needs: Sequence[int]) -> Pair:
+    """The bytes of the rows of these positions, `[batch, kv_heads, n, row bytes]`, each head from the first part
+    that has it. Refused where a part is damaged or does not fit, and where they lack a row."""
+    for part in parts:
+        if (why := part.damage()) is not None:
+            raise refusals.damaged("MOVE-9", why)
+        if not fits(config, part.descriptor):
+            raise refusals.geometry("MOVE-8", dict(part.descriptor))
+    if len(offsets := sorted({part.offset for part in parts})) > 1:
+        raise refusals.apart("MOVE-18", offsets)
+    there = {position for part in parts for position in part.positions}
+    if missing := [position for position in needs if position not in there]:
+        raise refusals.missing("MOVE-7", missing[0], parts[0].offset)
+    first, behind, _ = heads_of(config)
+    read = [(part, part.rows()) for part in parts]
+    each = [_of_head(read, head, needs) for head in range(first, behind)]
+    return Pair(*(np.ascontiguousarray(np.stack(rows, axis=1)).view(np.uint8) for rows in zip(*each, strict=True)))
+
+
+def _of_head(read: Sequence[tuple[Parcel, Pair]], head: int, needs: Sequence[int]) -> Pair:
+    """The rows of one head, `[batch, n, elements]`, each from the first part that has it."""
+    found = dict[int, tuple[Array, Array]]()
+    for part, (keys, values) in ((part, rows) for part, rows in read if head in part.heads):
+        at = part.heads.index(head)
+        for i, position in enumerate(part.positions):
+            found.setdefault(position, (keys[:, at, i], values[:, at, i]))
+    if missing := [position for position in needs if position not in found]:
+        raise refusals.no_head("MOVE-17", head, missing[0])
+    none = (rows[:, 0, :0] for rows in read[0][1])
+    chosen = ([found[p][kind] for p in needs] for kind in (0, 1))
+    return Pair(*(np.stack(rows, axis=1) if rows else like for rows, like in zip(chosen, none, strict=True)))
 
 
 def received(space: Workspace, config: Config, rows: Pair) -> Place | None:
@@ -97,9 +116,10 @@ class Packing(ABC):
         place = gathered(self.space, self.store.geometry, self.runs())
         return sent(self.space, self.config, self.offset, self.needed(self.offset), place)
 
-    def unpack(self, parcel: Parcel) -> None:
-        """Become a cache at the parcel's offset."""
-        rows = demand(parcel, self.config, self.needed(parcel.offset))
-        if not self.has_room(parcel.offset):
-            raise refusals.no_room("MOVE-10", parcel.offset, self.config.max_len)
-        self.take_over(received(self.space, self.config, rows), parcel.offset)
+    def unpack(self, *parts: Parcel) -> None:
+        """Become a cache at the offset of the parts."""
+        offset = parts[0].offset
+        rows = demand(parts, self.config, self.needed(offset))
+        if not self.has_room(offset):
+            raise refusals.no_room("MOVE-10", offset, self.config.max_len)
+        self.take_over(received(self.space, self.config, rows), offset)

@@ -9,14 +9,15 @@ from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, Span, move, put
 from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
-from kvspec.geometry import DTYPES, SIZES, Array, Config
+from kvspec.geometry import DTYPES, SIZES, Array, Config, heads_of
 from kvspec.refusals import common as refusals
 
 
 def acceptable(config: Config) -> bool:
-    """Tell whether every given size is 1 or more, and the dtype known."""
-    sizes = (getattr(config, name) for name in SIZES)
-    return config.dtype in DTYPES and min(n for n in sizes if n is not None) >= 1
+    """Tell whether every given size is 1 or more, the dtype known, and a rank's heads among all that there are."""
+    sizes, heads = (getattr(config, name) for name in SIZES), heads_of(config)
+    whole = config.dtype in DTYPES and min(n for n in sizes if n is not None) >= 1
+    return whole and heads.behind <= heads.all
 
 
 def rows_in(keys: Array) -> int:

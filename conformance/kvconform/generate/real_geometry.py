@@ -26,7 +26,7 @@ from kvspec.operations.table import (
     parts_of,
 )
 from kvspec.registry import named_abilities
-from kvspec.trace import Trace, opening, replayable
+from kvspec.trace import Trace, caches_of, opening, replayable
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def within(geometry: Geometry, adapter: Description) -> Geometry:
 
 def at(trace: Trace, geometry: Geometry) -> Trace | None:
     """Give the trace at a geometry; None where no cache opens, or the replay would cost too much."""
-    if not valid(trace.config):
-        return None
+    if not valid(trace.config) or any(config.rank is not None for config in caches_of(trace)):
+        return None  # heads of ranks are named by their numbers
     moved = _Moved(trace, _unlike(trace, geometry)).trace()
     opens = moved.config.form is None or forms(moved.config) is not None
     return moved if opens and replayable(moved) else None

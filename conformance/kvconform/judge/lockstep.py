@@ -157,6 +157,7 @@ class Trial:
     def _agrees(self, asked: PendingStep) -> bool:
         got = self._refused(asked.want, asked.answer())
         self.result.steps.append((asked.want, got))
+        self.result.book.look_at(asked.config)
         self.result.differences += self.compare(asked, got)
         if got.result == asked.want.result:
             self._account(asked, got)

@@ -11,13 +11,15 @@ from msgspec import UNSET
 from kvconform.judge.storage import observable
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import SAVED, Expected
-from kvspec.geometry import Array
+from kvspec.geometry import Array, Config
 from kvspec.notation import words
+from kvspec.operations.table import Operation
 from kvspec.reading.columns import numbers
 from kvspec.records.run import Observation, StepRecord
 from kvspec.rows.book import SerialBook
 from kvspec.rows.serials import POISONED, letters
 from kvspec.session.step import Step
+from kvspec.trace import caches_of
 
 MOST = 256
 """Slots or queries of a step that are drawn; the rest is elided."""
@@ -45,16 +47,17 @@ DRAWN_AS = {
 
 def steps(seen: TrialResult, told: Container[str] = ()) -> list[StepRecord]:
     """Every operation of the trial with the expected and found values; of the counts, only those `told`."""
-    return [
-        StepRecord(
-            do=words(op),
-            clauses=list(want.cites),
-            expected=_expected(want, seen.book, told),
-            found=_seen(got, seen.book, told),
-            differs=[],
-        )
-        for op, (want, got) in zip(seen.trace.ops, seen.steps, strict=False)
-    ]
+    each = zip(caches_of(seen.trace), seen.trace.ops, seen.steps, strict=False)
+    return [_step(config, op, want, got, seen.book, told) for config, op, (want, got) in each]
+
+
+def _step(
+    config: Config, op: Operation, want: Step, got: Step, book: SerialBook, told: Container[str]
+) -> StepRecord:
+    """An operation on a cache of this config, with the expected and found values."""
+    book.look_at(config)
+    expected, found = _expected(want, book, told), _seen(got, book, told)
+    return StepRecord(do=words(op), clauses=list(want.cites), expected=expected, found=found, differs=[])
 
 
 def failing_steps(seen: TrialResult) -> list[StepRecord]:

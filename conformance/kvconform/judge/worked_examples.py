@@ -21,6 +21,7 @@ from kvspec.registry import CACHES, KINDS, needed
 from kvspec.rows.book import SerialBook
 from kvspec.rows.serials import letters
 from kvspec.session.step import Step
+from kvspec.trace import caches_of
 
 OF_WIDTHS = {"bytes", "held", "plan", "fit", "host_to_device", "device_to_host", "device_to_device", "fingerprint"}
 """Columns that count bytes or add up elements: rows of other widths have others."""
@@ -32,7 +33,9 @@ NUMBERS = {"outputs", "rotated"}
 def disagreements(example: Example, seen: TrialResult, adapter: Description) -> list[str]:
     """Where the table and the adapter disagree; reads up to the adapter's first difference."""
     wrong = []
-    for i, (row, (want, got)) in enumerate(zip(example.rows, seen.steps, strict=False)):
+    configs = caches_of(seen.trace)
+    for i, (row, (want, got), config) in enumerate(zip(example.rows, seen.steps, configs, strict=False)):
+        seen.book.look_at(config)
         do = f"{example.id}, step {i + 1}"
         if does_otherwise(row.said, want, example, adapter):
             break  # the adapter declares something else than the table can show

@@ -35,10 +35,16 @@ Key = tuple[Any, ...]
 def key(session: Session, book: SerialBook, names: Iterable[str] = ("s",), caches: Iterable[str] = ("A",)) -> Key:
     """The state of these caches and of the snapshots named, rows numbered by the order in which they are met."""
     numbers: dict[int, int] = {}
-    found = [_key(session.caches[c], book, numbers) for c in caches if c in session.caches]
+    found = [_seen(session, c, book, numbers) for c in caches if c in session.caches]
     saved = [(n, session.snapshots[n]) for n in names if n in session.snapshots]
     rounds = tuple((n, _round_key(r, book, numbers)) for n, r in session.rounds.items() if r.open)
     return *found, tuple((n, _saved_key(s, book, numbers)) for n, s in saved), rounds
+
+
+def _seen(session: Session, name: str, book: SerialBook, numbers: dict[int, int]) -> Key:
+    """The state of a cache by its name."""
+    book.look_at(session.configs[name])
+    return _key(session.caches[name], book, numbers)
 
 
 @singledispatch

@@ -14,7 +14,7 @@ from kvref.list_model.rope import Turned
 from kvref.list_model.rows import UNKNOWN, Added, Out, Queries, Rows
 from kvref.list_model.views import View
 from kvspec.contract.attention import Attention, Rope
-from kvspec.geometry import DTYPES, Array, Config, still
+from kvspec.geometry import DTYPES, Array, Config, heads_of, still
 from kvspec.masks import Causal, Part, Window, overflowing
 from kvspec.refusals import attention
 from kvspec.rows.serials import ZEROED
@@ -135,7 +135,10 @@ class _Kept:
             keys, values = (np.zeros(self._config.shape(kind, 1))[:, :, 0] for kind in "kv")
             return keys, values
         assert found is not None, f"row {serial} was seen, and never made"
-        return found
+        if self._config.rank is None:
+            return found
+        own = slice(*heads_of(self._config)[:2])
+        return found[0][:, own], found[1][:, own]
 
 
 def apart(tokens: Sequence[int]) -> list[int]:

@@ -298,16 +298,18 @@ class CacheModel:
         self._demand_free("pack")
         return parcels.packed(self.config, self.offset, self.own_view.needs(self.offset), self.tokens)
 
-    def unpack(self, parcel: NamedParcel) -> None:
+    def unpack(self, *parts: NamedParcel) -> None:
         """Become what was packed; tokens that nobody needs there are not known."""
         self._demand_free("unpack")
-        needs = set(self.own_view.needs(parcel.offset))
-        found = parcels.demand(parcel, self.config, needs)
-        self._demand_offset(parcel.offset)
+        offset = parts[0].offset
+        needs = set(self.own_view.needs(offset))
+        parcels.demand(parts, self.config, needs)
+        self._demand_offset(offset)
+        found = parcels.rows(parts, self.config, needs)
         cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-12")
         self._forget()
-        self.tokens = [found[p] if p in needs else UNKNOWN for p in range(parcel.offset)]
-        self.floor = parcel.offset if UNKNOWN in self.tokens else 0
+        self.tokens = [found[p] if p in needs else UNKNOWN for p in range(offset)]
+        self.floor = offset if UNKNOWN in self.tokens else 0
         self.width, self.shaped = len(needs), True
 
     def _demand_offset(self, offset: int) -> None:

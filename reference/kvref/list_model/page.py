@@ -98,14 +98,16 @@ class PoolModel:
         rows = self.one(sequence).rows
         return parcels.packed(self.config, len(rows), range(len(rows)), rows)
 
-    def unpack(self, parcel: NamedParcel) -> int:
+    def unpack(self, *parts: NamedParcel) -> int:
         """A new sequence with these rows, in new pages."""
-        parcels.demand(parcel, self.config, range(parcel.offset))
-        new = len(range(0, parcel.offset, self.size))
+        offset = parts[0].offset
+        parcels.demand(parts, self.config, range(offset))
+        new = len(range(0, offset, self.size))
         if new > self.free_pages() and not self._shares_enough(new):
-            raise refusals_parcels.no_room("MOVE-10", parcel.offset, self.free_pages() * self.size)
+            raise refusals_parcels.no_room("MOVE-10", offset, self.free_pages() * self.size)
+        found = parcels.rows(parts, self.config, range(offset))
         cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
-        return self._admitted(PagedSequence(parcel.rows(), [Page() for _ in range(new)]))
+        return self._admitted(PagedSequence([found[p] for p in range(offset)], [Page() for _ in range(new)]))
 
     def plan(self, n: int) -> tuple[int, ...]:
         """How many bytes is for the adapter to say."""

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from kvref.cite import cite
-from kvspec.geometry import Config
+from kvref.list_model.unsaid import Unsaid
+from kvspec.geometry import Config, heads_of, of_all_ranks
 from kvspec.parcels import ROWS, VERSION
 from kvspec.refusals import parcels as refusals
 
@@ -36,17 +37,43 @@ class NamedParcel:
 
 def packed(config: Config, offset: int, positions: Sequence[int], tokens: Sequence[int]) -> NamedParcel:
     """What leaves of the tokens of a sequence."""
-    cite("MOVE-1", "MOVE-2", "MOVE-3")
+    cite("MOVE-1", "MOVE-2", "MOVE-3", *["MOVE-15"] * (config.rank is not None))
     return NamedParcel(config, offset, positions, [tokens[p] for p in positions])
 
 
-def demand(parcel: NamedParcel, config: Config, needs: Collection[int]) -> dict[int, int]:
-    """The serials of a parcel by position; refused if it is damaged, does not fit, or lacks a row."""
-    if not parcel.whole:
-        raise refusals.damaged("MOVE-9", "its bytes or its version are not those that were packed")
-    if any(getattr(parcel.config, name) != getattr(config, name) for name in ROWS):
-        raise refusals.geometry("MOVE-8", parcel.config)
-    found = dict(zip(parcel.positions, parcel.serials, strict=True))
-    if missing := {*needs} - {*found}:
-        raise refusals.missing("MOVE-7", min(missing), parcel.offset)
+def demand(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, set[int]]:
+    """By position the serials that the heads of a cache have in parts; refused if one of these is damaged or does
+    not fit, if they stand at different offsets, or lack a row."""
+    for part in parts:
+        if not part.whole:
+            raise refusals.damaged("MOVE-9", "its bytes or its version are not those that were packed")
+        theirs, ours = of_all_ranks(part.config), of_all_ranks(config)
+        if any(getattr(theirs, name) != getattr(ours, name) for name in ROWS):
+            raise refusals.geometry("MOVE-8", part.config)
+    if len(offsets := {part.offset for part in parts}) > 1:
+        raise refusals.apart("MOVE-18", sorted(offsets))
+    if missing := {*needs}.difference(*(part.positions for part in parts)):
+        raise refusals.missing("MOVE-7", min(missing), parts[0].offset)
+    return {position: _of_heads(parts, config, position) for position in needs}
+
+
+def _of_heads(parts: Sequence[NamedParcel], config: Config, position: int) -> set[int]:
+    """The serials that a cache's heads have at a position: one, where all of them come from one row."""
+    found, own = set[int](), heads_of(config)
+    there = [part for part in parts if position in part.positions]
+    for head in range(own.first, own.behind):
+        holders = [part for part in there if head in range(*heads_of(part.config)[:2])]
+        if not holders:
+            raise refusals.no_head("MOVE-17", head, position)
+        found |= {part.serials[list(part.positions).index(position)] for part in holders}
     return found
+
+
+def rows(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, int]:
+    """The serial of each row by position. Raises Unsaid where heads come from rows of unlike names: that of such a
+    row is not known."""
+    found = demand(parts, config, needs)
+    cite(*["MOVE-16"] * (len(parts) > 1 or heads_of(parts[0].config) != heads_of(config)))
+    if any(len(serials) > 1 for serials in found.values()):
+        raise Unsaid("ok")
+    return {position: min(serials) for position, serials in found.items()}

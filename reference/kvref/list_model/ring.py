@@ -129,9 +129,9 @@ class RingModel(CacheModel):
         super()._forget()
         self._begin()
 
-    def unpack(self, parcel: NamedParcel) -> None:
+    def unpack(self, *parts: NamedParcel) -> None:
         """Become what was packed."""
-        super().unpack(parcel)
+        super().unpack(*parts)
         self.held = self.view() if self.claim.dialect("keeps") != "any" else None
         self.highest = self.before = self.offset
 

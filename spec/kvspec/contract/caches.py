@@ -100,13 +100,15 @@ class Questioning(Protocol):
 
 class Packing(Protocol):
     """Methods that the chapter `parcels` adds to a cache. A pool packs one of its sequences, and unpacks to a new
-    one, whose number it gives."""
+    one, whose number it gives. A cache of a rank (`config.rank`) packs its own heads, and finds them in what
+    arrives."""
 
     def pack(self, sequence: int = 0) -> Parcel:
         """Give the rows that queries at the offset or later see, on the host, with a descriptor; change nothing."""
 
-    def unpack(self, parcel: Parcel) -> int | None:
-        """Hold these rows and no others; a pool: beside those of other sequences."""
+    def unpack(self, *parts: Parcel) -> int | None:
+        """Hold the rows of these parcels, one or several that have its heads among them, and no others; a pool:
+        beside those of other sequences."""
 
 
 class Buffer(Protocol):

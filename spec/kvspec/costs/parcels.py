@@ -35,4 +35,4 @@ def _offset(case: Case) -> int:
     return int(max(lengths) if said is None else said)
 
 
-carry = nothing
+carry = collect = nothing

@@ -13,7 +13,7 @@ from typing import Any
 from kvspec.chapters.record import Ability
 from kvspec.geometry import Config
 from kvspec.operations.table import CHAPTER_OF, OPEN, OPERATIONS, Operation, argument
-from kvspec.registry import KINDS, RECORDS, Needed, named_abilities
+from kvspec.registry import KINDS, RECORDS, Needed, brought, named_abilities
 
 
 def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
@@ -39,7 +39,8 @@ def needed_by_clauses(op: Operation, cites: Collection[str]) -> Iterator[Needed]
 
 def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that opening a cache takes."""
-    yield from ((kind, a.name) for a in named_abilities(kind) if a.config and _opened_with(a, config))
+    owners = ((owner, a) for owner in (kind, *sorted(brought(config))) for a in named_abilities(owner))
+    yield from ((owner, a.name) for owner, a in owners if a.config and _opened_with(a, config))
 
 
 def _opened_with(ability: Ability, config: Config) -> bool:

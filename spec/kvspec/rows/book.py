@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from kvspec.forms import Form, Owed, owed
-from kvspec.geometry import DTYPES, Array, Config, still
+from kvspec.geometry import DTYPES, Array, Config, heads_of, of_all_ranks, still
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.rows.contents import Contents
 from kvspec.rows.fills import ALIKE, EXACT, MAKE, beginnings, cast, fine, settled, signed, tiny, with_tail
@@ -52,27 +52,38 @@ class SerialBook:
         self._times = 1
         """How often rows may have been rounded."""
         self._unread: list[Callable[[], None]] = []
-        self._contents: Contents | None = None
+        self._heads: tuple[int, int | None] = (0, None)
+        """The heads of the cache that is looked at: the first, and the one behind the last, if it is a rank's."""
+        self._contents: dict[tuple[int, int | None], Contents] = {}
         self._made_to = 0
         """The serial behind those of the rows that were made last."""
 
+    def look_at(self, config: Config) -> None:
+        """Read from now on what a cache of this config hands out: a rank has some of the heads of every row."""
+        first, behind, _ = heads_of(config)
+        self._heads = (0, None) if config.rank is None else (first, behind)
+
     @property
     def contents(self) -> Contents | None:
-        """The names of all rows taken so far, by their content; None where rows are not kept."""
-        if self._contents is None and self.kept is not None:
-            self._contents = Contents(self.kept, self.settled, self.by_value, settled)
-        if self._contents is not None:
-            self._contents.enter(self.next)
-        return self._contents
+        """The names of all rows taken so far, by the content of the heads that are looked at; None where rows are
+        not kept."""
+        if self.kept is None:
+            return None
+        if self._heads not in self._contents:
+            own = slice(*self._heads)
+            self._contents[self._heads] = Contents(self.kept, self.settled, self.by_value, settled, own)
+        self._contents[self._heads].enter(self.next)
+        return self._contents[self._heads]
 
     @contextmanager
     def handed_in(self) -> Iterator[None]:
         """Meanwhile the rows that were made last have names too, though it is not known yet if they are taken."""
-        if self.contents is not None:
-            self.contents.enter(self._made_to)
+        contents = self.contents
+        if contents is not None:
+            contents.enter(self._made_to)
         yield
-        if self._contents is not None:
-            self._contents.leave(self.next)
+        if contents is not None:
+            contents.leave(self.next)
 
     def named(self, serials: Iterable[int], sequence: int = 0) -> list[int]:
         """The names of rows of a sequence of a batch: equal rows have one name, where rows are kept."""
@@ -86,6 +97,7 @@ class SerialBook:
         n_values = op.get("values")
         for refused in (self.settled, self.by_value):
             refused.difference_update(range(first, first + n) if refused else ())
+        own, shape = slice(*heads_of(shape)[:2]), of_all_ranks(shape)
         n_values = n if n_values is None else n_values
         keys = self._made(op, config, shape, "k", first, n)
         if still(shape):
@@ -98,7 +110,7 @@ class SerialBook:
                 self.kept.pop(serial, None)  # rows that were refused had these serials
             if keys.shape[:3] == values.shape[:3] and exact:
                 self._keep(first, config.dtype, keys, values)
-        return keys, values
+        return (keys, values) if config.rank is None else (keys[:, own], values[:, own])
 
     def of_serials(self, config: Config, serials: list[int]) -> tuple[Array, Array]:
         """Make legible key and value rows with these serials, which need not follow each other."""
@@ -243,13 +255,14 @@ class SerialBook:
 
     def read(self, array: Array, kind: str) -> Array:
         """Read the serials `[B, H, n]` of rows made by this book; ILLEGIBLE or POISONED for others."""
-        out = read(array, kind)
+        first = self._heads[0]
+        out = read(array, kind, first)
         self._recall()
         if self._known or self._cast or self._rounded:
             out = out.copy()
             for at in zip(*np.nonzero(out < 0), strict=True):
                 sequence, head = map(int, at[:2])
-                out[at] = self._serial(array[at], (kind, head, sequence), int(out[at]))
+                out[at] = self._serial(array[at], (kind, first + head, sequence), int(out[at]))
         return out
 
 

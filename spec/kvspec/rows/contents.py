@@ -22,10 +22,13 @@ class Contents:
     """The names of all rows of one trace, for each sequence of a batch by itself.
 
     `settled`: serials of rows that were cast, whose NaN may have other bits; `by_value`: serials of rows whose keys
-    are not stored as they were made. Both grow with the trace."""
+    are not stored as they were made. Both grow with the trace. `heads`: those whose content counts."""
 
-    def __init__(self, rows: Rows, settled: Set[int], by_value: Set[int], settle: Settle) -> None:
+    def __init__(
+        self, rows: Rows, settled: Set[int], by_value: Set[int], settle: Settle, heads: slice = slice(None)
+    ) -> None:
         self._rows, self._settled, self._by_value, self._settle = rows, settled, by_value, settle
+        self._heads = heads
         self._entered = 0
         self._firsts: list[dict[bytes, int]] = []
         self._names: list[dict[int, int]] = []
@@ -35,7 +38,7 @@ class Contents:
         """Enter all rows with serials below `end`: the trace has taken them, and their content stays."""
         for serial in range(self._entered, end):
             for sequence, (key, value) in enumerate(zip(*self._rows.get(serial, ((), ())), strict=True)):
-                self._enter(serial, sequence, key, value)
+                self._enter(serial, sequence, key[self._heads], value[self._heads])
         self._entered = max(self._entered, end)
 
     def leave(self, start: int) -> None:

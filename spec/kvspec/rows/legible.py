@@ -65,9 +65,9 @@ def _ranges(kind: str, heads: Array, sequences: Array, dim: int) -> Array | None
     return _along([places[cell % 2] // RANGES ** (cell // 2) % RANGES for cell in range(min(dim, 5))], dim)
 
 
-def owners_along(batch: int, heads: int) -> tuple[Array, Array]:
-    """Give the numbers of heads, and of sequences, along their axes."""
-    return np.arange(heads)[None, :, None], np.arange(batch)[:, None, None]
+def owners_along(batch: int, heads: int, first: int = 0) -> tuple[Array, Array]:
+    """Give the numbers of heads, from a first one on, and of sequences, along their axes."""
+    return np.arange(first, first + heads)[None, :, None], np.arange(batch)[:, None, None]
 
 
 LARGEST_TABLE = 1 << 20
@@ -110,25 +110,26 @@ FEW_BYTES = 1 << 12
 """Most bytes of rows whose serials are kept: traces begin alike, so the same few rows are read again and again."""
 
 
-def read(array: Array, kind: str) -> Array:
-    """Read the serials of legible rows `[B, H, n, dim]`, as whole numbers `[B, H, n]`; not to be written on."""
+def read(array: Array, kind: str, first: int = 0) -> Array:
+    """Read the serials of legible rows `[B, H, n, dim]`, whose heads are those from `first` on, as whole numbers
+    `[B, H, n]`; not to be written on."""
     if array.nbytes > FEW_BYTES:
-        return _read(array, kind)
-    return _read_again(array.tobytes(), array.dtype, array.shape, kind)
+        return _read(array, kind, first)
+    return _read_again(array.tobytes(), array.dtype, array.shape, kind, first)
 
 
 @lru_cache(maxsize=4096)
-def _read_again(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], kind: str) -> Array:
-    serials = _read(np.frombuffer(raw, dtype).reshape(shape), kind)
+def _read_again(raw: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], kind: str, first: int) -> Array:
+    serials = _read(np.frombuffer(raw, dtype).reshape(shape), kind, first)
     serials.flags.writeable = False
     return serials
 
 
-def _read(array: Array, kind: str) -> Array:
+def _read(array: Array, kind: str, first: int) -> Array:
     batch, heads, n, dim = array.shape
     if not array.size:
         return np.full((batch, heads, n), ILLEGIBLE)
-    owners = owners_along(batch, heads)
+    owners = owners_along(batch, heads, first)
     ranges = _ranges(kind, *owners, dim)
     with np.errstate(invalid="ignore"):
         values = array.astype(np.float32)

@@ -36,6 +36,7 @@ PARCELS = (
     "pack x; append {n}; unpack x",
     "pack x; carry x y axes=PNBHD page=2; free; unpack y",
     "pack x; carry x y axes=BHDPN cut=1; unpack y",
+    "pack x; carry x y axes=PNBHKD page=2; collect y x w; unpack w",
 )
 OF_ONE = (
     *(

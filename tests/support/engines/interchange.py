@@ -29,10 +29,10 @@ class Crossing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.cache, name)
 
-    def unpack(self, parcel: Parcel) -> None:
+    def unpack(self, *parts: Parcel) -> None:
         """Go on there, if what arrives is taken there."""
         cache = self.there.open(self.kind, self.config)
-        cache.unpack(parcel)
+        cache.unpack(*parts)
         self.cache, self.here, self.there = cache, self.there, self.here
 
 

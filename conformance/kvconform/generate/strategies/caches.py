@@ -211,6 +211,8 @@ class _Drawing(DrawingOnCaches):
         carried = self.carried(self.model.offset)
         window = (self.model.config.window or 3) + self.of(-1, 0, 1)
         kinds = "kind=growing", f"kind=ring window={max(1, window)}", f"kind=bounded max_len={self.number(1, 30)}"
+        if self.number(0, 3) == 3:
+            return f"pack x; {self.through_ranks(self.model.config.kv_heads)}; {between}unpack w; append 1"
         other = self.of("", "", "", "", *kinds, "kv_heads=5", "dtype=f32")
         if not other:
             return f"pack x; {between}{carried}; unpack y; append {self.of(1, 1, 2)}"

@@ -240,6 +240,9 @@ class _Drawing(Drawing):
         """Pack a sequence, go on, and unpack it to a new one; here, or in a pool of other pages and back."""
         number, one = self.some()
         between = self.of("", f"append 1 sequence={number}; ", f"truncate {number} 0; ", f"drop {number}; ")
+        if self.number(0, 3) == 3:
+            through = self.through_ranks(self.model.config.kv_heads, " sequence=0")
+            return f"pack x sequence={number}; {through}; unpack w"
         first = f"pack x sequence={number}; {between}{self.carried(len(one.rows))}"
         if self.number(0, 2):
             return f"{first}; unpack y"

@@ -12,7 +12,7 @@ from kvconform.generate.strategies.plan_moves import appends_after, plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
-from kvspec.parcels import ORDERS
+from kvspec.parcels import APART, TOGETHER
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -39,6 +39,10 @@ OTHERS = (
 """Caches that a parcel comes to: of another geometry, and of another kind or size."""
 
 
+RANKS = ("kv_heads=1 rank=0/2", "kv_heads=1 rank=1/2")
+"""The ranks that have a head each of the small caches."""
+
+
 def moves(session: Session) -> list[str]:
     """Give appends, rewinds and `free`; a parcel that comes back, in each order and damaged; and one that comes to
     others."""
@@ -48,10 +52,48 @@ def moves(session: Session) -> list[str]:
     return [*base, "pack x; unpack x", *_carried("pack x", "unpack y"), *map(_elsewhere, OTHERS)]
 
 
+def of_ranks(session: Session) -> list[str]:
+    """Give a few rows; parcels of ranks, of two steps, and of keys and values in one buffer."""
+    ways = [f"pack x; {_through_ranks('pack', *order)}; unpack t" for order in ((0, 1), (1, 0), (1, 1))]
+    orders = [f"pack x; carry x y axes={order} page={1 + i}; unpack y" for i, order in enumerate(TOGETHER)]
+    room = session.config.window or session.caches["A"].offset < BOUND - 1
+    stale = "pack x; append 1; pack y; collect x y t; unpack t; rewind 0"
+    return [
+        "rewind 0",
+        *["append 1"] * bool(room),
+        *ways,
+        *orders,
+        f"pack x; carry x y axes={TOGETHER[2]} cut=1; unpack y",
+        stale,
+    ]
+
+
+def of_pools_of_ranks(session: Session) -> list[str]:
+    """Give a row for a sequence, and parcels of ranks."""
+    pool = session.caches["A"]
+    if not pool.in_use:
+        return ["admit"]
+    through = (_through_ranks("pack sequence=0", *order) for order in ((1, 0), (0, 0)))
+    ways = [f"pack x sequence=0; {parts}; unpack t; drop 1" for parts in through]
+    return ["append 1", "truncate 0 0", "drop 0", *ways]
+
+
+def _through_ranks(pack: str, *order: int) -> str:
+    """Bring the parcel x to both ranks, which take a row more, and collect as t what they packed, in this order."""
+    each = [f"open {x} {rank}; {x}: unpack x; {x}: {_named(pack, x)}" for x, rank in zip("BC", RANKS, strict=True)]
+    first, second = ("bc"[rank] for rank in order)
+    return f"{'; '.join(each)}; carry {first} d axes=PKBHND page=2; collect d {second} t"
+
+
+def _named(pack: str, letter: str) -> str:
+    """Pack under the name of the cache."""
+    return pack.replace("pack", f"pack {letter.lower()}", 1)
+
+
 def _carried(pack: str, unpack: str) -> list[str]:
     """Give parcels in each order of axes and in short pages, and damaged ones."""
-    orders = [f"{pack}; carry x y axes={order} page={1 + i % 3}; {unpack}" for i, order in enumerate(ORDERS)]
-    return [*orders, *(f"{pack}; carry x y axes={ORDERS[0]} {damage}; {unpack}" for damage in DAMAGES)]
+    orders = [f"{pack}; carry x y axes={order} page={1 + i % 3}; {unpack}" for i, order in enumerate(APART)]
+    return [*orders, *(f"{pack}; carry x y axes={APART[0]} {damage}; {unpack}" for damage in DAMAGES)]
 
 
 def _elsewhere(other: str) -> str:
@@ -81,7 +123,7 @@ def of_pools(most: int, session: Session) -> list[str]:
 
 def plans() -> list[Plan]:
     """Plan each small cache and pool."""
-    alone = [plan(f"parcels {_named(t)}", t, moves, appends_after) for t in STARTS]
+    alone = [plan(f"parcels {_called(t)}", t, moves, appends_after) for t in STARTS]
     pools = [
         plan(
             f"parcels page page_size={size} pages={pages} sequences<={most}",
@@ -91,10 +133,20 @@ def plans() -> list[Plan]:
         )
         for size, pages, most in SIZES
     ]
-    return [*alone, *pools]
+    ranks = [
+        plan(f"ranks {_called(t)}", t, of_ranks, appends_after)
+        for t in (STARTS[0], Trace("ring", Config(window=2, step=1)))
+    ]
+    pool = Trace("page", Config(page_size=2, pages=2))
+    return [
+        *alone,
+        *pools,
+        *ranks,
+        plan("ranks page", pool, of_pools_of_ranks, page.continuations, look="scribble"),
+    ]
 
 
-def _named(start: Trace) -> str:
+def _called(start: Trace) -> str:
     """Name a cache."""
     window = f" window={start.config.window}" if start.config.window else ""
     return f"{start.kind}{window}{' shifted' if start.config.shifted else ''}"

@@ -57,6 +57,18 @@ class Drawing(ModelledTrace):
         damage = self.of(*[""] * 8, " cut=1", f" flip={self.number(0, 99)}", " version=2")
         return f"carry x y axes={self.of(*ORDERS)} page={self.of(0, 1, 2, self.number(1, rows + 1))}{damage}"
 
+    def through_ranks(self, heads: int, of: str = "") -> str:
+        """Draw ranks to which the parcel x goes, and in which order what they pack is collected as w. Seldom a head
+        is missing, or there twice."""
+        cut = self.number(1, max(1, heads - 1))
+        low = min(heads - 1, self.of(cut, cut, cut, cut - 1, cut + 1))
+        parts = (0, cut), (low, heads - low)
+        each = [
+            f"open {x} kv_heads={n} rank={low}/{heads}; {x}: unpack x; {x}: pack {name}{of}"
+            for x, name, (low, n) in zip("PQ", "kl", parts, strict=True)
+        ]
+        return f"{'; '.join(each)}; collect {self.of('k l', 'l k')} w"
+
     def add(self, kinds: Sequence[str]) -> None:
         """Draw one of these kinds, and add operations of this kind."""
         kind = self.of(*kinds)

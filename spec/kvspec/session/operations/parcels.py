@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvspec.geometry import heads_of
 from kvspec.operations.table import Operation, argument
 from kvspec.parcels import spans
 from kvspec.session.offered import metered
@@ -15,9 +16,11 @@ def pack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
     """Pack the rows of a cache, or of a sequence of it; read them as the descriptor says."""
     of = () if op.get("sequence") is None else (op["sequence"],)
     made = metered(session, step, cache, "pack", *of)
-    session.parcels[op["name"]] = made
+    session.parcels[op["name"]] = (made,)
     step.values["spans"] = [end for span in spans(made.positions) for end in span]
     step.values["brings"] = made.offset
+    if session.config.rank is not None:
+        step.values["part"] = list(heads_of(made.config))
     if not session.unseen and made.config.form is None:
         session.take(step, "packed", made.rows())
 
@@ -26,15 +29,21 @@ def carry(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
     """Deliver a parcel as its caller does, under another name: no cache is asked."""
     damage = (argument(op, name) for name in ("cut", "flip", "version"))
     with session.metered(step):
-        made = session.parcels[op["name"]].carried(op["axes"], argument(op, "page"), *damage)
-    session.parcels[op["delivered"]] = made
+        how = op["axes"], argument(op, "page"), *damage
+        session.parcels[op["delivered"]] = tuple(part.carried(*how) for part in session.parcels[op["name"]])
+
+
+def collect(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Deliver the parts of two parcels as one parcel; no cache is asked."""
+    with session.metered(step):
+        session.parcels[op["name"]] = session.parcels[op["first"]] + session.parcels[op["second"]]
 
 
 def unpack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Bring the rows of a parcel to a cache; to a pool as a new sequence."""
-    number = metered(session, step, cache, "unpack", session.parcels[op["name"]])
+    number = metered(session, step, cache, "unpack", *session.parcels[op["name"]])
     if number is not None:
         step.values["sequence"] = int(number)
 
 
-DO = {"pack": pack, "carry": carry, "unpack": unpack}
+DO = {"pack": pack, "carry": carry, "collect": collect, "unpack": unpack}

@@ -18,53 +18,89 @@ from kvspec.parcels import Parcel
 from support.engines.foreign import Foreign, paging, remembering
 from support.engines.foreign.demands import want
 
-FIELDS = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", "form")
+FIELDS = ("batch", "k_dim", "v_dim", "dtype", "form")
+
+
+def heads_of(config: Any) -> tuple[int, int, int]:
+    """The first head, the one behind the last, and how many there are."""
+    first, _, all_ = (config.rank or f"0/{config.kv_heads}").partition("/")
+    return int(first), int(first) + config.kv_heads, int(all_)
 
 
 def described(config: Any, offset: int, positions: list[int], keys: bytes, values: bytes) -> Parcel:
     """Rows that lie sequence after sequence, row after row, head after head: each row is a page."""
     spans = [[p, p + 1] for p in positions]
     made = {name: getattr(config, name) for name in FIELDS}
+    first, behind, all_ = heads_of(config)
     made |= {"version": 1, "offset": offset, "spans": spans, "order": "BPNHD", "page": 1}
+    made |= {"kv_heads": all_, "heads": [first, behind]}
     return Parcel({**made, "sums": [zlib.crc32(keys), zlib.crc32(values)]}, keys, values)
 
 
-def demanded(config: Any, parcel: Parcel, needs: list[int]) -> list[int]:
-    """The place of each needed position among the rows of a parcel."""
-    says = parcel.descriptor
-    want(says["version"] == 1, "another version")
-    want(all(says[name] == getattr(config, name) for name in FIELDS), "other rows")
-    there = [p for start, stop in says["spans"] for p in range(start, stop)]
-    for data, name, known in zip(parcel[1:], ("k_dim", "v_dim"), says["sums"], strict=True):
-        rows = -(-len(there) // says["page"]) * says["page"]
-        size = says["batch"] * says["kv_heads"] * rows * says[name] * DTYPES[says["dtype"]].itemsize
-        want(len(data) == size and zlib.crc32(data) == known, "damaged")
-    want(set(needs) <= set(there), "rows are missing")
-    return [there.index(p) for p in needs]
+def positions(part: Parcel) -> list[int]:
+    """The positions of its rows."""
+    return [p for start, stop in part.descriptor["spans"] for p in range(start, stop)]
 
 
-def row(parcel: Parcel, which: int, batch: int, head: int, number: int) -> Any:
-    """One row of one head."""
-    says, dim = parcel.descriptor, parcel.descriptor[("k_dim", "v_dim")[which]]
-    n, page = sum(stop - start for start, stop in says["spans"]), says["page"]
-    sizes = {"B": says["batch"], "H": says["kv_heads"], "P": -(-n // page), "N": page, "D": dim}
-    step, steps = 1, dict[str, int]()
-    for axis in reversed(says["order"]):
+def size(part: Parcel, which: int) -> int:
+    """How many elements its keys have, or its values."""
+    says = part.descriptor
+    rows = -(-len(positions(part)) // says["page"]) * says["page"]
+    return int(says["batch"] * (says["heads"][1] - says["heads"][0]) * rows * says[("k_dim", "v_dim")[which]])
+
+
+def demanded(config: Any, parts: tuple[Parcel, ...], needs: list[int]) -> None:
+    """Refuse parts that are damaged, of other rows or of several offsets, or lack a row of a head."""
+    first, behind, all_ = heads_of(config)
+    for part in parts:
+        says = part.descriptor
+        want(says["version"] == 1, "another version")
+        want(says["kv_heads"] == all_, "other heads")
+        want(all(says[name] == getattr(config, name) for name in FIELDS), "other rows")
+        sizes = [size(part, which) * DTYPES[says["dtype"]].itemsize for which in (0, 1)]
+        sizes = [sum(sizes), 0] if "K" in says["order"] else sizes
+        for data, nbytes, known in zip(part[1:], sizes, says["sums"], strict=True):
+            want(len(data) == nbytes and zlib.crc32(data) == known, "damaged")
+    want(len({part.descriptor["offset"] for part in parts}) == 1, "parts of several steps")
+    for head, p in product(range(first, behind), needs):
+        want(any(holds(part, head, p) for part in parts), "a row is missing")
+
+
+def holds(part: Parcel, head: int, position: int) -> bool:
+    """Whether it has this row of this head."""
+    return part.descriptor["heads"][0] <= head < part.descriptor["heads"][1] and position in positions(part)
+
+
+def row(part: Parcel, which: int, batch: int, head: int, number: int) -> Any:
+    """One row of one head, counted from the first that is there: an element is so many steps of each axis away."""
+    says, dim = part.descriptor, part.descriptor[("k_dim", "v_dim")[which]]
+    n, page = len(positions(part)), says["page"]
+    sizes = {"B": says["batch"], "H": says["heads"][1] - says["heads"][0], "P": -(-n // page), "N": page, "D": dim}
+    before, both, behind = says["order"].rpartition("K")
+    step, start, steps = 1, 0, dict[str, int]()
+    for axis in reversed(behind):
         steps[axis], step = step, step * sizes[axis]
-    at = batch * steps["B"] + head * steps["H"] + number // page * steps["P"] + number % page * steps["N"]
-    elements = np.frombuffer(parcel[1 + which], DTYPES[says["dtype"]])
+    if both:  # the values begin behind as many keys, and both come before the next of the axes outside
+        start, step = which * step // dim * says["k_dim"], step // dim * (says["k_dim"] + says["v_dim"])
+    for axis in reversed(before):
+        steps[axis], step = step, step * sizes[axis]
+    at = start + batch * steps["B"] + head * steps["H"] + number // page * steps["P"] + number % page * steps["N"]
+    elements = np.frombuffer(part[1 if both else 1 + which], DTYPES[says["dtype"]])
     return elements[[at + d * steps["D"] for d in range(dim)]]
 
 
-def rows(parcel: Parcel, numbers: list[int]) -> Iterator[tuple[Any, Any]]:
-    """Keys `[batch, heads, dim]` and values of these rows."""
-    says = parcel.descriptor
-    for number in numbers:
+def rows(config: Any, parts: tuple[Parcel, ...], needs: list[int]) -> Iterator[tuple[Any, Any]]:
+    """Keys `[batch, heads, dim]` and values at these positions, each head from the last part that has it."""
+    first, behind, _ = heads_of(config)
+    for p in needs:
         both = []
         for which in (0, 1):
-            places = product(range(says["batch"]), range(says["kv_heads"]))
-            flat = np.stack([row(parcel, which, b, h, number) for b, h in places])
-            both.append(flat.reshape(says["batch"], says["kv_heads"], -1))
+            flat = []
+            for batch, head in product(range(config.batch), range(first, behind)):
+                part = [part for part in parts if holds(part, head, p)][-1]
+                within = head - part.descriptor["heads"][0]
+                flat.append(row(part, which, batch, within, positions(part).index(p)))
+            both.append(np.stack(flat).reshape(config.batch, behind - first, -1))
         yield both[0], both[1]
 
 
@@ -90,13 +126,13 @@ class Carrying(remembering.Remembering):
         )
         return described(self.config, len(self.rows), positions, keys, values)
 
-    def unpack(self, parcel: Parcel) -> None:
+    def unpack(self, *parts: Parcel) -> None:
         """Have these rows alone."""
-        end = int(parcel.descriptor["offset"])
+        end = int(parts[0].descriptor["offset"])
         needs = self.shown(end)
-        numbers = demanded(self.config, parcel, needs)
+        demanded(self.config, parts, needs)
         want(self.config.max_len is None or end <= self.config.max_len, "no room")
-        found = dict(zip(needs, rows(parcel, numbers), strict=True))
+        found = dict(zip(needs, rows(self.config, parts, needs), strict=True))
         self.free()
         self.rows: list[Any] = [found.get(p) for p in range(end)]
         self.floor, self.written = end if len(needs) < end else 0, end > 0
@@ -125,12 +161,12 @@ class Pool(paging.Pool):
         n = self.all[sequence].length
         return described(self.config, n, list(range(n)), keys, values)
 
-    def unpack(self, parcel: Parcel) -> int:
+    def unpack(self, *parts: Parcel) -> int:
         """A new sequence of pages that nobody has."""
-        end, size = int(parcel.descriptor["offset"]), self.config.page_size
-        numbers = demanded(self.config, parcel, list(range(end)))
+        end, size = int(parts[0].descriptor["offset"]), self.config.page_size
+        demanded(self.config, parts, list(range(end)))
         want(self._pages(end) <= self.free_pages(), "no free page")
-        found = [(key[0], value[0]) for key, value in rows(parcel, numbers)]
+        found = [(key[0], value[0]) for key, value in rows(self.config, parts, list(range(end)))]
         return self._add(paging.Sequence([found[i : i + size] for i in range(0, end, size)], end))
 
 
@@ -166,5 +202,25 @@ class LeavesOut(Carried):
     cache = FirstLeftOut
 
 
+class RankForgotten(Carrying):
+    """A rank unpacks the first heads that arrive."""
+
+    def unpack(self, *parts: Parcel) -> None:
+        first, behind, _ = heads_of(self.config)
+        held = [part.descriptor["heads"] for part in parts]
+        wider = [high - low > behind - first for low, high in held]
+        super().unpack(*(_shifted(part, first) if w else part for part, w in zip(parts, wider, strict=True)))
+
+
+def _shifted(part: Parcel, first: int) -> Parcel:
+    """The same bytes, named as heads from another first one on."""
+    low, high = part.descriptor["heads"]
+    return part._replace(descriptor={**part.descriptor, "heads": [first, first + high - low]})
+
+
+class ForgetsRanks(Carried):
+    cache = RankForgotten
+
+
 FOREIGN = (Foreign("parcels:Carried", ("parcels",), "each byte of a parcel is found by multiplication"),)
-WRONG = {"parcels:LeavesOut": ["MOVE-1"]}
+WRONG = {"parcels:LeavesOut": ["MOVE-1"], "parcels:ForgetsRanks": ["MOVE-16"]}
