@@ -91,10 +91,10 @@ def is_latent(kept: tuple[Form, Form] | None) -> bool:
 def cite_written(kept: tuple[Form, Form], rows: Pair) -> None:
     """Cite the clauses that writing rows exercises."""
     latent = is_latent(kept)
-    cite("ROW-5", "ROW-6", *["ROW-20"] * latent)
     if kept[0].plain:
+        cite("ROW-5", "ROW-6", "ROW-20")
         return
-    cite("ROW-3", "ROW-4", "ROW-7", "ROW-8")
+    cite("ROW-3", "ROW-4", "ROW-5", "ROW-6", "ROW-7", "ROW-8", *["ROW-20"] * latent)
     if kept[0] != kept[1] and not latent:
         cite("ROW-9")
     for form, array in zip(kept[: 2 - latent], rows, strict=False):

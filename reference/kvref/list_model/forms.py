@@ -80,9 +80,9 @@ def cite_written(config: Config, keys: Written, values: Written) -> None:
     texts = _texts(config)
     if not texts or not keys.n:
         return
-    cite("ROW-5", "ROW-6", *["ROW-20"] * latent(config))
     texts = list(filter(_codes, texts))
-    cite(*["ROW-3", "ROW-7", "ROW-8"] * bool(texts), *["ROW-9"] * (len(set(texts)) > 1))
+    cite(*["ROW-3"] * bool(texts), "ROW-5", "ROW-6", *["ROW-7", "ROW-8"] * bool(texts))
+    cite(*["ROW-9"] * (len(set(texts)) > 1), *["ROW-20"] * latent(config))
     for text, rows in zip(texts, (keys, values), strict=False):
         cite(*["ROW-10"] * (_scale(text)[0] in ("t", "h")))
         if rows.array is not None and rows.dtype in DTYPES:

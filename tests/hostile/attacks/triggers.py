@@ -443,6 +443,7 @@ FORMS: dict[str, Callable[[str], bool]] = {
     "a scale for a row": lambda form: "/1" in form,
     "blocks of 32": lambda form: form.startswith("q"),
     "a form of keys and one of values": lambda form: "," in form,
+    "latent rows": lambda form: "latent" in form,
 }
 """What a form may be."""
 

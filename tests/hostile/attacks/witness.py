@@ -182,6 +182,7 @@ FORMED: dict[str, dict[str, Any]] = {
     "scales that are given": {"form": "e4m3/h:0.5:2"},
     "a scale for a row": {"form": "int8/1"},
     "blocks of 32": {"form": "q8_0,q4_0", "k_dim": 64, "v_dim": 32},
+    "latent rows": {"form": "latent"},
     "a form of keys and one of values": {"form": "int8/2,int4/3"},
 }
 """Forms of rows that triggers are about."""
