@@ -173,6 +173,7 @@ def demand(config: Config, queries: Array, sizes: Sizes, how: Attention, rows: i
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, queries.shape[1], how.splits)
     demand_scoring(how, queries.shape[1])
+    demand_parts(how, rows)
     masks.demand(how.through, batch, n, rows)
     for part in how.through:
         if isinstance(part, Explicit) and part.array.shape[1] not in (1, queries.shape[1]):
@@ -207,9 +208,16 @@ def demand_scoring(how: Attention, heads: int) -> None:
         raise refusals.sinks("ATTN-57", len(how.sinks), heads)
 
 
+def demand_parts(how: Attention, rows: int) -> None:
+    """Refuse cuts that do not rise from 0 to the number of rows."""
+    ends = 0, *how.parts, rows
+    if how.parts and list(ends) != sorted(ends):
+        raise refusals.parts("ATTN-64", how.parts, rows)
+
+
 def plain(how: Attention) -> bool:
-    """Whether neither a scale nor a softcap nor sinks are given."""
-    return how.sinks is None and not scored_attention.wanted(how)
+    """Whether neither a scale nor a softcap nor sinks nor parts are given."""
+    return how.sinks is None and not how.parts and not scored_attention.wanted(how)
 
 
 def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
@@ -221,13 +229,14 @@ def scored(queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
     cite(*(["ATTN-39", "ATTN-40"] if how.softcap > 0 else []))
     if how.sinks is not None:
         cite("ATTN-53", "ATTN-54", "ATTN-55", "ATTN-59", *(["ATTN-56"] if how.splits > 1 else []))
+    cite(*(["ATTN-62", "ATTN-63", "ATTN-66"] if how.parts else []))
     for array in arrays(seen.logical):
         meter.taken(array)
     keys, values = (np.asarray(a) for a in held)
     asked, first = seen.asked(*queries.shape[:3]), seen.end - seen.rows
     if made:
         return scored_attention.attend(meter.taken(queries), Pair(keys, values), first, asked, how)
-    return strict.attend(meter.taken(queries), keys, values, first, asked, how.splits, how.sinks)
+    return strict.attend(meter.taken(queries), keys, values, first, asked, how.splits, how.sinks, how.parts)
 
 
 def attended(queries: Array, held: Pair, seen: Seen, splits: int) -> Array:

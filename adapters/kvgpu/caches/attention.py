@@ -117,7 +117,7 @@ def prepare(
     shape = *queries.shape[:-1], config.v_dim
     partials = space.scratch("partials", size.units * (config.v_dim + 2) * FLOAT.itemsize)
     given = _there(space, "queries", queries)
-    added = _there(space, "added", _packed(asking.added)) if asking.added else given
+    added = _added(space, asking) if asking.added else given
     host = not isinstance(queries if out is None else out, DeviceRows)
     target = out if isinstance(out, DeviceRows) else room(space, shape, host)
     learned = None if sinks is None else _there(space, "sinks", np.array(sinks, FLOAT))
@@ -130,6 +130,15 @@ def _there(space: Workspace, name: str, array: Any) -> DeviceRows:
         return array
     there = DeviceRows(space.runtime, space.scratch(name, array.nbytes), array.shape, array.dtype)
     put(array, there)
+    return there
+
+
+def _added(space: Workspace, asking: Asking) -> DeviceRows:
+    """Upload the arrays that are added to scores, but for what a kernel writes at their end."""
+    arrays = _packed(asking.added)
+    block = space.scratch("added", arrays.nbytes)
+    there = DeviceRows(space.runtime, block, arrays.shape, arrays.dtype)
+    put(arrays[: arrays.size - asking.written], there)
     return there
 
 
@@ -206,10 +215,14 @@ class Ready:
 
     def launch(self, rows: Runs | Pages, positions: Positions) -> None:
         """Launch twice, and once more for sinks, and do nothing else, so that it may be captured."""
+        self.leave_parts(rows, positions)
+        self.join()
+
+    def leave_parts(self, rows: Runs | Pages, positions: Positions, sinks: bool = True) -> None:
+        """Launch what leaves the parts of all splits, with the learned sinks if it has some."""
         self._attend(rows, positions)
-        if self.sinks is not None:
+        if sinks and self.sinks is not None:
             self._sink(self.sinks)
-        self._join()
 
     def _attend(self, rows: Runs | Pages, positions: Positions) -> None:
         entries, heads, queries, splits = self.size
@@ -242,7 +255,8 @@ class Ready:
         numbers = units, heads, queries, splits, width
         self.space.runtime.launch("attend_sinks", Work(1, units), self.partials, sinks.block, *numbers)
 
-    def _join(self) -> None:
+    def join(self) -> None:
+        """Launch what joins the parts of all splits into outputs."""
         units, width = self.size.units // self.size.splits, self.config.v_dim
         sizes = units, self.size.splits, width, self.target.at // FLOAT.itemsize
         self.space.runtime.launch("attend_join", Work(width, units), self.partials, self.target.block, *sizes)

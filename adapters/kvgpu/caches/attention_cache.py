@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvgpu.caches import rope, scored
+from kvgpu.caches import parted, rope, scored
 from kvgpu.caches.attention import TILE, Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
 from kvgpu.memory.buffers import Workspace
@@ -54,12 +54,13 @@ class Attending:
         held = self.held_after(n)
         demand(self.config, Fit((self.config.batch,), n, held), queries, how, out)
         rope.demand_attend(how.rope, self.config)
-        asking = asked(how.through, self.config.window)
+        asking = parted.hiding(how, asked(how.through, self.config.window), n, held)
         # A ring's tiles may begin within its window: one more than fit in. Slots stay while a cache need not grow.
         most = self.slots_after(n) + TILE
         ready = prepare(self.space, plain, queries, asking, how.splits, most, out, how.sinks)
         ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, self.offset)
         ready = scored.by(self.space, how, ready, held)
+        ready = parted.by(self.space, how, ready, held)
         self.append(keys, values)
         positions = Positions(self.offset - held, self.offset)
         if (formed := in_form(ready, self.config)) is not None:

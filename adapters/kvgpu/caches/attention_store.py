@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kvgpu.caches import attention, rope, scored
+from kvgpu.caches import attention, parted, rope, scored
 from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.batch import Batching
 from kvgpu.caches.queries import FLOAT, Fit, asked, demand, demand_how, demand_scoring, empty, nothing
@@ -46,10 +46,11 @@ class Attending(Batching):
         end = self.lengths_[layer] + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand_attend(how.rope, self.config)
-        asking = asked(how.through)
+        asking = parted.hiding(how, asked(how.through), n, end)
         ready = prepare(self.space, plain, queries, asking, how.splits, self.max_len, out, how.sinks)
         ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, end - n)
         ready = scored.by(self.space, how, ready, end)
+        ready = parted.by(self.space, how, ready, end)
         self.append(keys, values, layer)
         if (formed := in_form(ready, self.config)) is not None:
             return formed.answer(runs(self.layers, layer), Positions(0, end))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvgpu.caches import mem, parcels, rope, scored
+from kvgpu.caches import mem, parcels, parted, rope, scored
 from kvgpu.caches.attention import Pages as Lying
 from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
@@ -240,10 +240,11 @@ class Pages:
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand_attend(how.rope, self.config)
         plain = self.config.changed(form=None)
-        ready = prepare(self.space, plain, queries, asked(how.through), how.splits, end, out, how.sinks)
-        begin = table.length
-        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, begin)
+        asking = parted.hiding(how, asked(how.through), n, end)
+        ready = prepare(self.space, plain, queries, asking, how.splits, end, out, how.sinks)
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, table.length)
         ready = scored.by(self.space, how, ready, end)
+        ready = parted.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
         if (formed := in_form(ready, self.config)) is not None:
             return formed.answer(self._lying(table), Positions(0, end))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,13 @@ FLOAT = np.dtype(np.float32)
 class Asking(NamedTuple):
     """What queries may see, in position order: not the future (`causal`), and the newest `window` positions up to
     their own (0: all). The arrays `added`, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`, are added to
-    the scores in order; minus infinity hides."""
+    the scores in order; minus infinity hides. The last `written` elements of the last array are not uploaded: a
+    kernel writes them."""
 
     causal: bool = True
     window: int = 0
     added: tuple[Array, ...] = ()
+    written: int = 0
 
 
 def asked(logical: Logical, window: int | None = None) -> Asking:
@@ -76,6 +79,7 @@ def demand(config: Config, fit: Fit, queries: Any, how: Attention, out: Any = No
         raise refusals.queries("ATTN-24", queries, wanted)
     demand_how(config, shape[-3], how.splits)
     demand_scoring(how, shape[-3])
+    _demand_parts(how, fit.rows)
     _demand_mask(how.through, mask.History(fit.front[-1], fit.n, fit.rows), shape[-3])
     shape = *shape[:-1], config.v_dim
     if out is not None and (tuple(out.shape) != shape or out.dtype != FLOAT):
@@ -105,6 +109,13 @@ def demand_scoring(how: Attention, heads: int) -> None:
         raise refusals.softcap("ATTN-41", how.softcap)
     if how.sinks is not None and len(how.sinks) != heads:
         raise refusals.sinks("ATTN-57", len(how.sinks), heads)
+
+
+def _demand_parts(how: Attention, rows: int) -> None:
+    """Refuse cuts that do not rise from 0 to the number of rows."""
+    ends = 0, *how.parts, rows
+    if how.parts and any(end < begin for begin, end in pairwise(ends)):
+        raise refusals.parts("ATTN-64", how.parts, rows)
 
 
 def _demand_mask(logical: Logical, history: mask.History, heads: int) -> None:

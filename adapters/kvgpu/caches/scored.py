@@ -44,11 +44,18 @@ class Scored:
     def answer(self, rows: Runs | Pages, positions: Positions) -> Any:
         """Launch once for the scores, then as `Ready.answer` does, and give the output."""
         self._score(rows, positions)
+        return self._strict().answer(rows, positions)
+
+    def leave_parts(self, rows: Runs | Pages, positions: Positions, sinks: bool = True) -> None:
+        """Launch what leaves the parts of all splits: see `Ready.leave_parts`."""
+        self._score(rows, positions)
+        self._strict().leave_parts(rows, positions, sinks)
+
+    def _strict(self) -> OverScores:
         asked = self.ready
         asking = asked.asking._replace(added=(np.zeros(0),))
         places = asked.partials, asked.target, asked.host, asked.out, asked.sinks
-        strict = OverScores(asked.space, asked.config, asked.size, asked.queries, asking, self.scores, *places)
-        return strict.answer(rows, positions)
+        return OverScores(asked.space, asked.config, asked.size, asked.queries, asking, self.scores, *places)
 
     def _score(self, rows: Runs | Pages, positions: Positions) -> None:
         asked, config = self.ready, self.ready.config

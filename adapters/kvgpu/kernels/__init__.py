@@ -66,7 +66,7 @@ KERNELS |= {"number": 1, "poison": 1, "encode": 6, "decode": 6}
 KERNELS |= (
     dict.fromkeys(COPIES, 4)
     | dict.fromkeys(ATTENDS, 7)
-    | {"attend_join": 2, "attend_sinks": 2}
+    | {"attend_join": 2, "attend_sinks": 2, "attend_part": 2, "attend_hides": 1}
     | dict.fromkeys(ROPES, 5)
 )
 KERNELS |= dict.fromkeys(SCORES, 5) | dict.fromkeys(FOLDS, 4)

@@ -238,7 +238,20 @@ def shares_pages(adapter: Description) -> bool:
     return claim is not None and claim.dialect("shares") != "forks"
 
 
-ALIKE = ("op", "n", "heads", "splits", "rope", "scale", "softcap", "head_sinks", "resident", "into", "layer")
+ALIKE = (
+    "op",
+    "n",
+    "heads",
+    "splits",
+    "rope",
+    "scale",
+    "softcap",
+    "head_sinks",
+    "cuts",
+    "resident",
+    "into",
+    "layer",
+)
 """What operations have in common that need the same scratch space."""
 
 

@@ -17,7 +17,7 @@ from kvconform.laws import caches
 from kvconform.laws.law import Results, Sides, of_ends, register, trace
 from kvconform.oracle.follow import expected
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import caches_with
+from kvspec.operations.table import caches_with, listed
 from kvspec.trace import Trace
 
 
@@ -40,8 +40,8 @@ def _joined(outputs: Iterator[Array | None]) -> Array:
     return np.concatenate([o for o in outputs if o is not None], axis=2)
 
 
-def _splits(side: Trace) -> tuple[int, ...]:
-    return tuple({op.get("splits", 1) for op in side.ops})
+def _splits(side: Trace) -> tuple[tuple[int, str], ...]:
+    return tuple({(op.get("splits", 1), op.get("cuts", "")) for op in side.ops if op["op"].startswith("attend")})
 
 
 def _unlike(left: Array, right: Array) -> Array:
@@ -156,3 +156,17 @@ def far_below(draw: st.DrawFn, config: Config) -> Sides:
     how = f"heads={heads} queries={draw(st.sampled_from(('random', 'tiny')))} splits={draw(st.integers(1, 3))}"
     text, sinks = f"attend {draw(st.integers(1, 3))} {how}", ",".join(["-1000000"] * heads)
     return Sides(*(caches.plain(config, *before, f"{text}{s}{mask}") for s in ("", f" head_sinks={sinks}")))
+
+
+@law("ATTN-67", needs=("attention",), kinds=caches_with("attend"))
+def parts(draw: st.DrawFn, config: Config) -> Sides:
+    """The whole, or parts that are joined."""
+    before, queries, mask, n = _before(draw), _queries(draw, config), _mask(draw), draw(st.integers(1, 3))
+    held = min(_rows(before) + n, (config.window or 1 << 20) + n - 1)
+    cuts = listed(sorted(draw(st.lists(st.integers(0, held), min_size=1, max_size=4))))
+    text = f"attend {n} {queries}"
+    return Sides(*(caches.plain(config, *before, f"{text}{more}{mask}") for more in ("", f" cuts={cuts}")))
+
+
+def _rows(before: list[str]) -> int:
+    return sum(int(text.split()[1]) for text in before)

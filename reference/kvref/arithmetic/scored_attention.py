@@ -33,7 +33,8 @@ def attend(queries: Array, held: Pair, first: int, asked: strict.Asked, how: Att
         found = scores(queries, held.keys, how)
         found = np.where(asked.added == -np.inf, -np.inf, _f32(found + asked.added))
     none = np.zeros_like(queries), np.zeros(held.keys.shape)
-    return strict.attend(*none, held.values, first, asked._replace(added=found), how.splits, how.sinks)
+    asked = asked._replace(added=found)
+    return strict.attend(*none, held.values, first, asked, how.splits, sinks=how.sinks, parts=how.parts)
 
 
 def scores(queries: Array, keys: Array, how: Attention) -> Array:

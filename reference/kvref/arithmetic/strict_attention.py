@@ -14,7 +14,9 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
 6. Tiles are joined in order by `joined`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
    tiles of those from the first position the query's windows leave to its last, each joined by itself, then all of
    them joined in order by the same `joined`. A learned sink is one more tile, behind the last one of the first
-   split: its maximum is the sink times LOG2E, rounded, its sum is 1, its values are 0.
+   split: its maximum is the sink times LOG2E, rounded, its sum is 1, its values are 0. Where rows are cut into
+   parts, all this is done for each part, as if a mask hid the rows of the others; what parts come to is joined in
+   order by `joined`, and a sink is in the first part.
 7. The output is a / l, rounded; zeros where nothing was joined.
 
 So the result depends only on the rows seen and their positions. It does not depend on storage, on the number of
@@ -24,7 +26,8 @@ say otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -220,7 +223,14 @@ Sinks = tuple[float, ...] | None
 
 
 def attend(
-    queries: Array, keys: Array, values: Array, first: int, asked: Asked, splits: int = 1, sinks: Sinks = None
+    queries: Array,
+    keys: Array,
+    values: Array,
+    first: int,
+    asked: Asked,
+    splits: int = 1,
+    sinks: Sinks = None,
+    parts: tuple[int, ...] = (),
 ) -> Array:
     """Outputs `[B, heads, L, v_dim]` in f32 of queries `[B, heads, L, k_dim]` in f32 over rows `[B, kv_heads, K,
     dim]`, which stand in the order of their positions from `first` on. Query head h reads kv head
@@ -228,18 +238,36 @@ def attend(
     if not keys.shape[2]:
         return np.zeros((*queries.shape[:3], values.shape[-1]), np.float32)
     with np.errstate(all="ignore"):
-        tiles = _tiles(queries, keys, values, first % TILE, asked.added)
-        owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
-        if splits == 1:
-            whole = _with_sinks(joined(_mine(tiles, owner == 0)), sinks)
-            whole = whole._replace(a=whole.a + 0.0)  # as if it were joined to nothing: minus 0 becomes 0
-        else:
-            seen = np.unique(owner[owner >= 0])
-            parts = {s: joined(_mine(tiles, owner == s)) for s in (seen if len(seen) else [0])}
-            whole = joined(_stacked([_with_sinks(part, None if s else sinks) for s, part in parts.items()]))
+        found = [
+            _part((queries, keys, values), first, asked._replace(added=added), splits, None if i else sinks)
+            for i, added in enumerate(_cut(asked.added, parts))
+        ]
+        whole = joined(_stacked(found)) if parts else found[0]
         nothing = (whole.m == -np.inf)[..., None]
-        found = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
-        return found.reshape(*queries.shape[:3], values.shape[-1]).astype(np.float32)
+        output = np.where(nothing, 0.0, whole.a / np.where(nothing, 1.0, whole.l[..., None]))
+        return output.reshape(*queries.shape[:3], values.shape[-1]).astype(np.float32)
+
+
+def _cut(added: Array, parts: tuple[int, ...]) -> Iterator[Array]:
+    """What is added to scores in each part: minus infinity beyond its rows."""
+    if not parts:
+        yield added
+        return
+    column, rows = np.arange(added.shape[-1]), added.shape[-1]
+    for begin, end in pairwise((0, *parts, rows)):
+        yield np.where((begin <= column) & (column < end), added, -np.inf)
+
+
+def _part(arrays: tuple[Array, Array, Array], first: int, asked: Asked, splits: int, sinks: Sinks) -> Part:
+    """What attention to the rows of a part comes to."""
+    tiles = _tiles(*arrays, first % TILE, asked.added)
+    owner = _splits(asked, first // TILE, tiles.m.shape[-1], splits)
+    if splits == 1:
+        whole = _with_sinks(joined(_mine(tiles, owner == 0)), sinks)
+        return whole._replace(a=whole.a + 0.0)  # as if it were joined to nothing: minus 0 becomes 0
+    seen = np.unique(owner[owner >= 0])
+    each = {s: joined(_mine(tiles, owner == s)) for s in (seen if len(seen) else [0])}
+    return joined(_stacked([_with_sinks(part, None if s else sinks) for s, part in each.items()]))
 
 
 def _with_sinks(part: Part, sinks: Sinks) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -90,7 +91,7 @@ class KnownRows:
         return attention_bound.outputs(asked.middle, sees, kept, config.dtype, config.v_dim, off, scoring)
 
     def _scoring(self, how: Attention) -> attention_bound.Scoring:
-        return attention_bound.Scoring(how.scale, how.softcap, self._tanh, how.sinks or ())
+        return attention_bound.Scoring(how.scale, how.softcap, self._tanh, how.sinks or (), bool(how.parts))
 
     def _all_known(self, seen: Added) -> bool:
         """Whether all rows seen are known; those that a form rounded are not."""
@@ -166,6 +167,7 @@ class Asked:
             raise attention.queries("ATTN-24", found, tuple(w or "heads" for w in wanted))
         demand_how(config, self.heads, self.how.splits)
         demand_scoring(self.how, self.heads)
+        demand_parts(self.how, rows)
         self.rows = rows
         for array in masks.demand(self.logical, self.batch, self.n, rows):
             if array.shape[1] not in (1, self.heads):
@@ -195,6 +197,7 @@ class Asked:
         cite(*(["ATTN-39", "ATTN-40"] if self.how.softcap > 0 else []))
         if self.how.sinks is not None:
             cite("ATTN-53", "ATTN-54", "ATTN-55", *(["ATTN-56"] if self.how.splits > 1 else []))
+        cite(*(["ATTN-62", "ATTN-63"] if self.how.parts else []))
         cite(
             *(c for p in self.logical for c in self._clauses(p)),
             *(["ATTN-52"] if overflowing(self.logical) else []),
@@ -233,6 +236,12 @@ def demand_scoring(how: Attention, heads: int) -> None:
         raise attention.softcap("ATTN-41", how.softcap)
     if how.sinks is not None and len(how.sinks) != heads:
         raise attention.sinks("ATTN-57", len(how.sinks), heads)
+
+
+def demand_parts(how: Attention, rows: int) -> None:
+    """Refuse cuts that do not rise from 0 to the number of rows."""
+    if any(cut not in range(before, rows + 1) for before, cut in pairwise((0, *how.parts))):
+        raise attention.parts("ATTN-64", how.parts, rows)
 
 
 def nothing(queries: Queries, keys: Rows) -> bool:

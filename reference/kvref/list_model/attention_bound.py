@@ -22,6 +22,9 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   the tanh of the hardware, e' is larger by 2^-11 (|c tanh(x / c)| + e') (`TANH`).
 - A learned sink is a row more for whoever asks: its key and its value are zeros, and the logit is added to its
   score. So K is one more, and so is each sum above.
+- Parts that are joined by the logarithms of their sums L: each is at most max |s| + ln K, is rounded, counted in
+  powers of 2 and back, comes of a logarithm that is off by 4 u of itself, and is one of two in a difference whose
+  exponential is taken. X_j is larger by 2 (8 (max |s| + ln K) + 12) u (`JOINED`).
 - What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
 """
 
@@ -50,6 +53,9 @@ CAPPED = 16
 TANH = {"f32": 0.0, "hardware": 2.0**-11}
 """What a tanh may be off relative to itself, beside `CAPPED`."""
 
+JOINED = 8
+"""What a logarithm of a sum of weights may be off, in units of its size."""
+
 TINY = 2.0**-126
 """The least normal f32 number: of anything below it all may be lost."""
 
@@ -59,12 +65,13 @@ LARGEST = float(np.finfo(np.float32).max) / 4
 
 class Scoring(NamedTuple):
     """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), what its tanh may be off; and
-    the learned sink of each query head (empty: none)."""
+    the learned sink of each query head (empty: none); and whether parts of the rows are joined."""
 
     scale: float | None = None
     softcap: float = 0.0
     tanh: float = TANH["f32"]
     sinks: tuple[float, ...] = ()
+    parts: bool = False
 
 
 PLAIN = Scoring()
@@ -188,6 +195,8 @@ def weighed(
     scores, error, sound = _scored(query, keys, np.atleast_2d(added), score_error, how)
     rows, m, t = len(scores), scores.argmax(), scores - scores.max()
     weights, spread = np.exp(t), error + error[m] + (3 * np.abs(t) + 10 * len(t) + 20) * U
+    if how.parts:
+        spread = spread + 2 * (JOINED * (np.abs(scores).max() + np.log(rows)) + 12) * U
     others = np.arange(rows) != m
     least = 1 + np.exp(t - spread) @ others
     more = np.where(others, np.exp(t + spread) - weights, 0.0) / least

@@ -26,7 +26,8 @@ class Attention(NamedTuple):
     """Options of queries: their mask, in position order; the number of splits of their tiles; how to rotate queries
     and keys first, at their positions; what products are multiplied by (None: 1 / sqrt(k_dim)); what scores are
     capped at by tanh, before the mask (0: they are not); and the learned sinks, f32 numbers (None: there are none):
-    for each query head the logit of one more weight, which has no value."""
+    for each query head the logit of one more weight, which has no value. `parts`: the columns at which the rows are
+    cut; each part is attended to by itself, and what they come to is joined."""
 
     through: Logical = CAUSAL
     splits: int = 1
@@ -34,6 +35,7 @@ class Attention(NamedTuple):
     scale: float | None = None
     softcap: float = 0.0
     sinks: tuple[float, ...] | None = None
+    parts: tuple[int, ...] = ()
 
 
 class Attending(Protocol):

@@ -25,7 +25,22 @@ def attend(case: Case) -> Cost:
     if case.op.get("scale") is not None or argument(case.op, "softcap"):
         most = _sum(_counts(cost), {"launches": 1, "allocations": 1})
         cost = Cost(f"{cost.when}, scored", (Bound("ATTN-43", most),))
-    return _with_sinks(case, cost)
+    return _in_parts(case, _with_sinks(case, cost))
+
+
+def _in_parts(case: Case, cost: Cost) -> Cost:
+    """Bound it with rows that are cut into parts: the whole for each part, two launches more, and a few numbers."""
+    cuts = numbers_in(case.op.get("cuts", "empty"))
+    if not cuts:
+        return cost
+    counts, parts = _counts(cost), len(cuts) + 1
+    more: Counts = {
+        "launches": parts * (2 + counts["launches"]) - counts["launches"],
+        "host_to_device": PADDING * 2,
+        "allocations": 2,
+        "synchronisations": 1,
+    }
+    return Cost(f"{cost.when}, in parts", (Bound("ATTN-65", _sum(counts, more)),))
 
 
 def _with_sinks(case: Case, cost: Cost) -> Cost:

@@ -1,12 +1,15 @@
-"""Common bugs: learned sinks that weigh too much, too little, or in the wrong place."""
+"""Common bugs: learned sinks and parts of the rows that weigh too much, too little, or in the wrong place."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from kvconform.bugs.planting import planted
+from kvref.arithmetic import scored_attention
 from kvref.attention import Answering, Seen
 from kvref.store import Store
 from kvspec.contract import Attention, Pair
@@ -124,3 +127,101 @@ class BatchesWithoutSinks(Store):
         self, queries: Array, layer: int, splits: int = 1, out: Array | None = None, sinks: Any = None
     ) -> Array:
         return super().attend_batch(queries, layer, splits, out)
+
+
+def _parts(queries: Array, held: Pair, seen: Seen, how: Attention) -> Iterator[tuple[Array, Array]]:
+    """The output of each part, and the natural logarithm of the sum of its weights, minus infinity for none. It
+    knows of no sinks and no splits."""
+    asked = seen.asked(*queries.shape[:3]).added
+    with np.errstate(all="ignore"):
+        bare = scored_attention.scores(np.asarray(queries), np.asarray(held.keys), how)
+        scores = np.where(asked == -np.inf, -np.inf, bare + asked)
+        values = np.asarray(held.values, np.float64).repeat(queries.shape[1] // held.values.shape[1], 1)
+        for begin, end in pairwise((0, *how.parts, seen.rows)):
+            part = scores[..., begin:end]
+            most = part.max(-1, keepdims=True, initial=-np.inf)
+            weights = np.where(part == -np.inf, 0.0, np.exp(part - most))
+            total = weights.sum(-1, keepdims=True)
+            output = weights @ values[:, :, begin:end] / np.where(total == 0, 1.0, total)
+            yield output, np.where(total == 0, -np.inf, most + np.log(total))
+
+
+def _joined(parts: Iterable[tuple[Array, Array]]) -> Array:
+    """The parts joined by their logarithms, as an engine joins them that gets minus infinity for no rows."""
+    outputs, logs = (np.stack(each) for each in zip(*parts, strict=True))
+    with np.errstate(all="ignore"):
+        weights = np.exp(logs - logs.max(0))
+        return np.asarray((weights * outputs).sum(0) / weights.sum(0), np.float32)
+
+
+class Joining(Answering):
+    """Parts are joined in another way. What has no parts, or has sinks, is as it was."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        if not how.parts or how.sinks is not None:
+            return super().scored(queries, held, seen, how)
+        with np.errstate(all="ignore"):
+            return self.join(list(_parts(queries, held, seen, how)))
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        """The output of parts `[B, heads, L, v_dim]`, each with its logarithm `[B, heads, L, 1]`."""
+        raise NotImplementedError
+
+
+@planted("wrong-weight", breaks="ATTN-62")
+class LogarithmToBase2(Joining):
+    """A part gives the logarithm of its sum to base 2, and the join takes it for one to base e."""
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        found = _joined((output, log / np.log(2)) for output, log in parts)
+        return np.where(np.isnan(found), np.float32(0), found)
+
+
+@planted("wrong-weight", breaks="ATTN-62")
+class MeanOfTheParts(Joining):
+    """Parts that see a row count alike, however much their rows weigh."""
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        found = _joined((output, np.where(log == -np.inf, log, 0.0)) for output, log in parts)
+        return np.where(np.isnan(found), np.float32(0), found)
+
+
+@planted("wrong-weight", breaks="ATTN-62")
+class LastPartIsLeftOut(Joining):
+    """Where there are several parts, the join stops one too early."""
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        found = _joined(parts[:-1])
+        return np.where(np.isnan(found), np.float32(0), found)
+
+
+@planted("wrong-weight", breaks="ATTN-63")
+class NothingLessNothing(Joining):
+    """Where the first part sees nothing, minus infinity less minus infinity makes its weight NaN."""
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        whole, log = parts[0]
+        for output, more in parts[1:]:
+            most = np.maximum(log, more)
+            mine, its = np.exp(log - most), np.exp(more - most)
+            whole, log = (mine * whole + its * output) / (mine + its), most + np.log(mine + its)
+        return np.asarray(whole, np.float32)
+
+
+@planted("wrong-weight", breaks="ATTN-63")
+class EmptyPartsWeighOne(Joining):
+    """A part without rows gives 0 for its logarithm, so that its zeros have the weight of one row."""
+
+    def join(self, parts: list[tuple[Array, Array]]) -> Array:
+        return _joined((output, np.where(log == -np.inf, 0.0, log)) for output, log in parts)
+
+
+@planted("wrong-weight", breaks="ATTN-62")
+class SinkInEachPart(Answering):
+    """Each part adds the learned sinks to its own sum."""
+
+    def scored(self, queries: Array, held: Pair, seen: Seen, how: Attention) -> Array:
+        if how.sinks is None or not how.parts:
+            return super().scored(queries, held, seen, how)
+        often = (z + float(np.log(len(how.parts) + 1)) for z in how.sinks)
+        return super().scored(queries, held, seen, _sunk(how, *often))

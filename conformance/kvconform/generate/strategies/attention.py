@@ -168,6 +168,11 @@ def plans() -> list[Plan]:
         plan("attention scored store", larger, scored_moves, scored_continuations, look="append 0"),
         *(plan(f"attention sunk {_name(t)}", t, sunk_moves, sunk_continuations) for t in (caches[0], caches[2])),
         plan("attention sunk store", larger, sunk_moves, sunk_continuations, look="append 0"),
+        *(
+            plan(f"attention parted {_name(t)}", t, parted_moves, parted_continuations)
+            for t in (caches[0], caches[2])
+        ),
+        plan("attention parted store", larger, parted_moves, parted_continuations, look="append 0"),
     ]
 
 
@@ -208,6 +213,20 @@ def _sinks(op: Operation, kv_heads: int) -> st.SearchStrategy[dict[str, str]]:
     return st.fixed_dictionaries({}, optional={"head_sinks": each.map(listed)})
 
 
+@st.composite
+def parted(draw: st.DrawFn, kind: str, claimed: Collection[str] = CHAPTERS) -> Trace:
+    """Draw a trace of attends, most of them in parts; some cuts are in places that only long histories have."""
+    trace = draw(sunk(kind, claimed))
+    return Trace(trace.kind, trace.config, tuple({**op, **draw(_cuts(op))} for op in trace.ops))
+
+
+def _cuts(op: Operation) -> st.SearchStrategy[dict[str, str]]:
+    if op["op"] != "attend":
+        return st.just({})
+    each = st.lists(st.sampled_from((0, 0, 1, op["n"], op["n"], 32, 33)), min_size=1, max_size=3)
+    return st.fixed_dictionaries({}, optional={"cuts": each.map(sorted).map(listed)})
+
+
 SINKS = (
     "attend 1 head_sinks=0",
     "attend 1 heads=4 head_sinks=0,0",
@@ -218,6 +237,35 @@ SINKS = (
 
 FOUR = "heads=4 head_sinks=0,300,-200,51200"
 """Sinks of four heads: alike, heavier, lighter, and one that leaves next to nothing for the rows."""
+
+
+CUT = ("attend 1 cuts=2,1", "attend 1 cuts=-1", "attend 2 cuts=999", "attend 0 cuts=9")
+"""Attends in parts that any cache refuses, and one of no rows."""
+
+
+def parted_moves(session: Session) -> list[str]:
+    """Give attends in parts, some of them empty, rewinds, and attends that are refused."""
+    cache = session.caches["A"]
+    layer = " layer=0" if cache.config.layers else ""
+    fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
+    ways = ("1{} heads=4 cuts=0", "2{} splits=2 cuts=1,2 into=1") if fits else ()
+    back = "rollback 0" if layer else "rewind 0"
+    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in CUT)]
+
+
+def parted_continuations(session: Session) -> list[str]:
+    """Give attends in parts beside sinks, scores and masks, and where a part is hidden."""
+    room = session.caches["A"].config.max_len
+    if room:
+        full = f"setlength 0 {room}; rollback 0"
+        return [f"{full}; attend 2 layer=0 cuts=1,1 head_sinks=256,0 softcap=3; attend 1 layer=1 cuts=1"]
+    one, two = held(session, 1), held(session, 2)
+    scores, hidden = "[" + " ".join(str(j % 3 - 1) for j in range(one)) + "]", "0" * (two - 1) + "1"
+    seen = f"{hidden}/{'1' * two}"
+    return [
+        f"attend 1 {FOUR} scale=64 cuts={one - 1} through {scores} & causal; attend 1 cuts=1 queries=huge",
+        f"attend 2 cuts=1,{two - 1} splits=2 through {seen}; attend 1 cuts=1 through causal & window=1",
+    ]
 
 
 def sunk_moves(session: Session) -> list[str]:
@@ -251,6 +299,8 @@ EXPLORATIONS = (
     Exploration("scored/store", (), partial(scored, "store"), any_of=(("store",),)),
     *(Exploration(f"sunk/{kind}", (kind,), partial(sunk, kind)) for kind in caches_with("attend")),
     Exploration("sunk/store", (), partial(sunk, "store"), any_of=(("store",),)),
+    *(Exploration(f"parted/{kind}", (kind,), partial(parted, kind)) for kind in caches_with("attend")),
+    Exploration("parted/store", (), partial(parted, "store"), any_of=(("store",),)),
 )
 
 ASKED = ("heads={heads} splits=2{fill}", "through causal & window=2", "splits=3 softcap=3", "q_dim=3", "into=1")

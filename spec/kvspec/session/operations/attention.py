@@ -28,7 +28,8 @@ def how(op: Operation, inputs: Inputs) -> Attention:
     rope = None if op.get("rope") is None else Rope(op["rope"], argument(op, "base"), scaling=scaling)
     through = masks.CAUSAL if inputs.logical is None else inputs.logical
     scale = None if op.get("scale") is None else op["scale"] / SCALES
-    return Attention(through, argument(op, "splits"), rope, scale, float(argument(op, "softcap")), sinks(op))
+    softcap, parts = float(argument(op, "softcap")), tuple(numbers_in(op.get("cuts", "empty")))
+    return Attention(through, argument(op, "splits"), rope, scale, softcap, sinks(op), parts)
 
 
 def sinks(op: Operation) -> tuple[float, ...] | None:

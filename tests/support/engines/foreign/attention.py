@@ -7,6 +7,7 @@ gets NaN, and arguments are not checked: the claim leaves out `finite`, `sees no
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Cache:
         return Lengths(self.keys.shape[2])
 
     def attend(self, queries: Any, keys: Any, values: Any, how: Any, out: Any = None, of: Any = None) -> Any:
-        """Append, then softmax(q k scale + mask) v; a sink is one more score, whose weight is dropped."""
+        """Append, then softmax(q k scale + mask) v; a sink is a score more, whose value is zero."""
         self.append(keys, values)
         group = queries.shape[1] // self.keys.shape[1]
         q, k, v = (a.astype(self.numbers) for a in (queries, self.keys, self.values))
@@ -45,11 +46,28 @@ class Cache:
         if how.softcap:
             scores = how.softcap * self.tanh(scores / how.softcap)
         scores = scores + sum(self.added(part, q.shape[2], k.shape[2]) for part in how.through)
+        v = v.repeat(group, 1)
         if how.sinks is not None:
             scores = np.concatenate([scores, self.column(how.sinks, scores.shape)], 3)
-        weights = np.exp(scores - scores.max(3, keepdims=True))
-        weights = (weights / weights.sum(3, keepdims=True))[..., : k.shape[2]]
-        return (weights @ v.repeat(group, 1)).astype(np.float32)
+            v = np.pad(v, ((0, 0), (0, 0), (0, 1), (0, 0)))
+        ends = 0, *how.parts, v.shape[2]
+        parts = [self.part(scores[..., a:b], v[:, :, a:b]) for a, b in pairwise(ends) if b > a]
+        return self.joined(parts).astype(np.float32)
+
+    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
+        """The output of some rows, and the logarithm of the sum of their weights."""
+        most = np.maximum(scores.max(3, keepdims=True), self.numbers(-1e30))
+        weights = np.exp(scores - most)
+        total = weights.sum(3, keepdims=True)
+        return weights @ values / np.where(total, total, 1), most + np.log(np.where(total, total, 1))
+
+    def joined(self, parts: Any) -> Any:
+        """Outputs, each by its logarithm."""
+        if len(parts) == 1:
+            return parts[0][0]
+        logs = np.stack([log for _, log in parts])
+        weights = np.exp(logs - logs.max(0))
+        return sum(w * output for w, (output, _) in zip(weights, parts, strict=True)) / weights.sum(0)
 
     def column(self, sinks: Any, shape: Any) -> Any:
         """The sink of each head as a column of scores."""
@@ -87,7 +105,7 @@ class Float64:
             "name": f"textbook-{self.NUMBERS.__name__}",
             "chapters": {
                 "growing": {"level": "visible", "with": ["offset", "batch", "step"]},
-                "attention": {"level": "visible", "with": ["attend", "scale", "softcap", "learned sinks"]},
+                "attention": {"level": "visible", "with": ["attend", "scale", "softcap", "learned sinks", "parts"]},
             },
         }
 

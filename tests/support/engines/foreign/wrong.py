@@ -61,6 +61,42 @@ class SinkOfKvHeads(attention.Cache):
         return super().column(turned, shape)
 
 
+class BaseTwo(attention.Cache):
+    """The logarithm of a part's sum is to base 2."""
+
+    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
+        output, log = super().part(scores, values)
+        return output, log / np.log(self.numbers(2))
+
+
+class EmptyPartsCount(attention.Cache):
+    """A part of which a query sees nothing has 0 for its logarithm."""
+
+    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
+        output, log = super().part(scores, values)
+        return output, np.where(log < -1e29, self.numbers(0), log)
+
+
+class PartsAlike(attention.Cache):
+    """All parts weigh alike."""
+
+    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
+        output, log = super().part(scores, values)
+        return output, np.zeros_like(log)
+
+
+class Float32EmptyPartsCount(attention.Float32):
+    CACHE = EmptyPartsCount
+
+
+class Float32PartsAlike(attention.Float32):
+    CACHE = PartsAlike
+
+
+class Float32BaseTwo(attention.Float32):
+    CACHE = BaseTwo
+
+
 class Float32SinkForgotten(attention.Float32):
     CACHE = SinkForgotten
 
@@ -368,6 +404,9 @@ WRONG = {
     "wrong:Float32TopLeft": ["ATTN-4"],
     "wrong_torch:IsCausal": ["ATTN-4"],
     "wrong:Float32SinkForgotten": ["ATTN-53"],
+    "wrong:Float32BaseTwo": ["ATTN-62"],
+    "wrong:Float32PartsAlike": ["ATTN-62"],
+    "wrong:Float32EmptyPartsCount": ["ATTN-63"],
     "wrong:Float32SinkOfKvHeads": ["ATTN-55"],
     "wrong:HardwareTanhUndeclared": ["ATTN-39"],
     "wrong:HardwareTanhCoarse": ["ATTN-39"],
