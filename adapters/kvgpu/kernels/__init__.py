@@ -91,7 +91,16 @@ store first reads the cache line that it changes, which makes large copies slow.
 PUT = "PUT(to, word)"
 """The macro by which the kernels that move rows store a word."""
 
-PLAIN = ("prepare.inc", "lengths.inc", "tables.inc", "casts.inc", "strict.inc", "capped.inc", "forms.inc")
+PLAIN = (
+    "prepare.inc",
+    "lengths.inc",
+    "tables.inc",
+    "casts.inc",
+    "strict.inc",
+    "parts.inc",
+    "capped.inc",
+    "forms.inc",
+)
 """The texts that stand in the program once."""
 
 Device = Literal["any", "cpu", "gpu"]

@@ -71,8 +71,9 @@ PARTS = {
     "kernels/casts": Part("casts.inc", (*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
     "kernels/copy": Part("copy.inc", tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),
     "kernels/rope": Part("rope.inc", tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
-    "kernels/strict": Part(
-        "strict.inc", ("attend_join", "attend_sinks", "attend_part", "attend_hides", *ATTEND), (), ATTENDED
+    "kernels/strict": Part("strict.inc", ("attend_join", *ATTEND), (), ATTENDED),
+    "kernels/parts": Part(
+        "parts.inc", ("attend_sinks", "attend_part", "attend_hides"), ("strict.inc",), ("attention",)
     ),
     "kernels/attend": Part("attend.inc", ATTEND, ("strict.inc",), ATTENDED),
     "kernels/scores": Part("scores.inc", SCORES, ("strict.inc", "capped.inc"), ("attention",)),
