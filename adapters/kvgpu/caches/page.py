@@ -242,7 +242,8 @@ class Pages:
         plain = self.config.changed(form=None)
         asking = parted.hiding(how, asked(how.through), n, end)
         ready = prepare(self.space, plain, queries, asking, how.splits, end, out, how.sinks)
-        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, table.length)
+        begin = table.length
+        ready, keys, values = rope.at_positions(self.space, self.config, how.rope, ready, keys, values, begin)
         ready = scored.by(self.space, how, ready, end)
         ready = parted.by(self.space, how, ready, end)
         self.append(keys, values, sequence)
