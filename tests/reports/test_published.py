@@ -25,7 +25,7 @@ def test_the_reference_and_opencl_are_published() -> None:
 @pytest.mark.parametrize("path", RECORDS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_a_published_record_says_that_all_is_well_and_has_its_markdown_beside_it(path: Path) -> None:
     (record,) = load([path])
-    assert path.with_name(f"{output.FORMS[type(record)].page}.md").is_file()
+    assert path.with_name(f"{output.forms_of(record).page}.md").is_file()
     if isinstance(record, Record):
         well = release_check.passes(record) and release_check.ended_well(record)
         assert well or release_check.cut_short(record)

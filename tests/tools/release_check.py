@@ -34,7 +34,7 @@ def faults(folder: Path) -> Iterator[str]:
         (record,) = load([path])
         if isinstance(record, Record):
             yield from (f"{path}: {fault}" for fault in _faults(record))
-        page = path.with_name(f"{output.FORMS[type(record)].page}.md")
+        page = path.with_name(f"{output.forms_of(record).page}.md")
         if page.read_text(encoding="utf-8") != output.text([record], "markdown", spec=SPEC):
             yield f"{page}: is not what {path.name} renders to: kvconform report --format markdown --spec {SPEC}"
 

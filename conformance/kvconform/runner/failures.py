@@ -13,7 +13,6 @@ from typing import Protocol
 from msgspec import UNSET
 
 from kvconform.generate.fit_to_adapter import claimed
-from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import Description
 from kvspec.notation import sentence
@@ -110,6 +109,8 @@ class Failures:
             same = (other.verdict, other.cause) == (seen.verdict, seen.cause) if other.known else False
             return max(1, len(other.steps)) if same and shows in other.known.items() else 0
 
+        from kvconform.generate.shrink.shrink import shrink  # few runs fail
+
         attempts = min(OF_KNOWN, ATTEMPTS[seen.verdict])
         final = self.under_test.trial(shrink(seen.trace.cut(len(seen.steps)), fails, attempts))
         return final if shows in final.known.items() else seen
@@ -193,6 +194,8 @@ class Failures:
             same = other.unexplained and (other.verdict, other.cause) == (seen.verdict, seen.cause)
             same = same and (not clause or clause in other.blamed)
             return max(1, len(other.steps)) if same else 0
+
+        from kvconform.generate.shrink.shrink import first_of, shrink  # few runs fail
 
         short = shrink(seen.trace.cut(len(seen.steps)), fails, ATTEMPTS[seen.verdict])
         final = self.under_test.trial(short)

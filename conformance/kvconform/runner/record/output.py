@@ -12,12 +12,8 @@ from kvconform.runner.record import colours
 from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
-from kvspec.records.difference import Difference
 from kvspec.records.document import Document
-from kvspec.records.mutants import Matrix
-from kvspec.records.profile import Profile
 from kvspec.records.run import Record
-from kvspec.records.serving import ServingRecord
 
 
 class Forms(NamedTuple):
@@ -31,32 +27,33 @@ class Forms(NamedTuple):
     """What these modules take."""
 
 
-FORMS: dict[type[Document], Forms] = {
-    Record: Forms("record", "report", "run", lambda records: (records, index())),
-    Profile: Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
-    Matrix: Forms("mutants", "mutants", "mutants", tuple),
-    ServingRecord: Forms("record", "report", "serving", tuple),
-    Difference: Forms("difference", "difference", "difference", tuple),
+FORMS = {
+    "Record": Forms("record", "report", "run", lambda records: (records, index())),
+    "Profile": Forms("profile", "profile", "profile", lambda records: tuple(reversed(records))),
+    "Matrix": Forms("mutants", "mutants", "mutants", tuple),
+    "ServingRecord": Forms("record", "report", "serving", tuple),
+    "Difference": Forms("difference", "difference", "difference", tuple),
 }
-"""Every kind of record. Runs are rendered side by side, a profile beside an earlier one, others alone. A
-difference is only printed, so it has no page."""
+"""Every kind of record, by its class: a command reads the kinds that it makes. Runs are rendered side by side, a
+profile beside an earlier one, others alone. A difference is only printed, so it has no page."""
 
 
-def _forms(record: Document) -> Forms:
-    return next(forms for kind, forms in FORMS.items() if isinstance(record, kind))
+def forms_of(record: Document) -> Forms:
+    """Give the forms of a record."""
+    return next(FORMS[kind.__name__] for kind in type(record).__mro__ if kind.__name__ in FORMS)
 
 
 def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:
     """Render records as html, markdown or text. The renderer is imported only now, because most commands need one
     form."""
-    forms = _forms(records[0])
+    forms = forms_of(records[0])
     render: Callable[..., str] = import_module(f"kvreports.{forms.folder}.{form}").render
     return render(*forms.arguments(records), **options)
 
 
 def write(record: Document, folder: Path) -> Path:
     """Write a record, its Markdown and its page into a folder; returns the page's path. Raises BadInput."""
-    forms = _forms(record)
+    forms = forms_of(record)
     page = folder / f"{forms.page}.html"
     leave(folder / f"{forms.json}.json", json_file.dumps(record))
     leave(page.with_suffix(".md"), _rendered([record], "markdown"))
@@ -73,7 +70,7 @@ def text(records: Sequence[Document], form: str, unclaimed: bool = False, spec: 
     if form == "json":
         return "".join(map(json_file.dumps, records))
     options: dict[str, Any] = {}
-    if form == "markdown" and not isinstance(records[0], Profile):
+    if form == "markdown" and forms_of(records[0]).folder != "profile":
         options["spec"] = spec
     if form == "table" and isinstance(records[0], Record):
         options["unclaimed"] = unclaimed

@@ -16,6 +16,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
@@ -31,8 +32,10 @@ from kvspec.errors import BadInput
 from kvspec.moved_clauses import moved, now
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
-from kvspec.records.serving import ServingFailure
 from kvspec.registry import DIALECTS
+
+if TYPE_CHECKING:
+    from kvspec.records.serving import ServingFailure
 
 FILE = Path("kvconform.toml")
 """The file that is read by default."""
