@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import kvconform
+from kvadapters.find import load
+from kvspec.geometry import Config
 from support import fakes
+from support.engines.carriers import CARRIERS
+from support.engines.carriers import name as through
 from support.engines.interchange import name as named
 from support.slow import one_in
-from tools.interchange import ADAPTERS, crossed
+from tools.interchange import ADAPTERS, crossed, judged
 
 PAIRS = [(a, b) for a in ADAPTERS for b in ADAPTERS]
 
@@ -29,6 +36,19 @@ def test_axes_that_lie_in_another_order_than_they_are_named_in_are_seen() -> Non
     seen = kvconform.run("support.engines.interchange:Mislabelled", chapters=["parcels"], quick=True, processes=1)
     broken = {clause.id for clause in seen.clauses if clause.verdict == "FAIL"}
     assert not seen.conforms and {"MOVE-1", "MOVE-2"} & broken
+
+
+def test_parcels_in_files_arrive_as_they_were() -> None:
+    conforms, passed = judged(through("reference", "file"))
+    assert conforms, passed
+
+
+def test_a_file_that_lacks_its_last_byte_is_no_parcel(tmp_path: Path) -> None:
+    cache = load("reference").open("growing", Config())
+    cache.append(*(np.ones(Config().shape(kind, 1), np.float16) for kind in "kv"))
+    arrived = CARRIERS["file"]()(cache.pack(), tmp_path)
+    assert arrived == cache.pack() and arrived.damage() is None
+    assert arrived._replace(values=arrived.values[:-1]).damage() is not None
 
 
 def test_a_pair_is_named_by_both() -> None:

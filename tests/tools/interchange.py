@@ -18,10 +18,16 @@ ADAPTERS = ("reference", "opencl", "opencl-fast", "cuda-cpu")
 
 def crossed(first: str, second: str) -> tuple[bool, str]:
     """Judge a pair: whether it conforms, and how many clauses pass of those that are claimed."""
-    import kvconform
     from support.engines.interchange import name
 
-    seen = kvconform.run(name(first, second), chapters=["parcels"], quick=True, processes=1)
+    return judged(name(first, second))
+
+
+def judged(adapter: str) -> tuple[bool, str]:
+    """Judge an adapter by MOVE alone: whether it conforms, and how many clauses pass of those that are claimed."""
+    import kvconform
+
+    seen = kvconform.run(adapter, chapters=["parcels"], quick=True, processes=1)
     passed, claimed = seen.summary.get("PASS", 0), sum(n for v, n in seen.summary.items() if v != "NOT_CLAIMED")
     return seen.conforms, f"{passed} of {claimed}"
 
