@@ -84,6 +84,8 @@ def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], Non
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:
             _install(session, *row.get("extras", ()))
+            for arguments in row.get("install", ()):
+                session.install(*shlex.split(arguments))
             body(session, name, row)
 
         session.__doc__ = row["says"].strip()
@@ -186,8 +188,6 @@ _sessions("engines", _engines)
 
 
 def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
-    for arguments in row.get("install", ()):
-        session.install(*shlex.split(arguments))
     if npm := row.get("npm"):
         session.env["KVCONFORM_NODE"] = folder = session.create_tmp()
         session.run("npm", "install", "--prefix", folder, "--ignore-scripts", *npm, external=True)
@@ -195,7 +195,7 @@ def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
         session.run("uv", "pip", "uninstall", package, external=True)
     _tool(session, "serving_engines", name, *session.posargs, success_codes=[0, 1, 3])
     if "tests" in row and not session.posargs:
-        session.run("python", "-m", "pytest", "-q", row["tests"])
+        session.run("python", "-m", "pytest", "-q", *shlex.split(row["tests"]))
 
 
 _sessions("serving", _whole_engine)

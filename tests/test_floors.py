@@ -26,6 +26,7 @@ ENGINES = {
         "llama_cpp",
         "gguf",
         "vllm",
+        "sglang",
         "openvino",
         "openvino_genai",
         "optimum",

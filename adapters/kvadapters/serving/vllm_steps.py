@@ -2,25 +2,18 @@
 
     KVSTEPS=steps.jsonl vllm serve MODEL --scheduler-cls kvadapters.serving.vllm_steps.LoggedScheduler
 
-`LoggedAsyncScheduler` is for asynchronous scheduling, which is vLLM's default. A line stands in the log where what
-it tells happens on the device. So the tokens of a step stand right behind it, also where the next step is decided
-before they are known: steps are held back until then. What connectors load and offload is not told."""
+`LoggedAsyncScheduler` is for asynchronous scheduling, which is vLLM's default. What connectors load and offload is
+not told."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 
-VARIABLE = "KVSTEPS"
-"""The variable of the environment that says where the log goes."""
+from kvadapters.serving.step_log import StepLog, log_path
 
 VIEWS: dict[str, Callable[[Any], str]] = {
     "FullAttentionSpec": lambda spec: f"window {spec.sliding_window}" if spec.sliding_window else "full",
@@ -33,36 +26,17 @@ VIEWS: dict[str, Callable[[Any], str]] = {
 """What the queries of a group see, by the class of its layout."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """A step whose tokens are not known yet: what the scheduler gave, the lines of the log from the step's own one
-    on, and how often each of its requests had been preempted."""
+class VllmSteps(StepLog):
+    """The log of a scheduler from its start on. Of a step that is held back it knows what the scheduler gave, and
+    how often each of its requests had been preempted."""
 
-    output: Any
-    lines: list[dict[str, Any]]
-    lives: dict[str, int]
-
-
-class StepLog:
-    """The log of a scheduler from its start on. It tells of a table what was not told before."""
-
-    def __init__(self, scheduler: Any, path: Path) -> None:
+    def __init__(self, scheduler: Any) -> None:
         self.scheduler, self.manager = scheduler, scheduler.kv_cache_manager
-        self.file = path.open("w", encoding="utf-8", buffering=1)
-        self.held = deque[Held]()
-        self.tables: dict[str, list[list[int]]] = {}
-        """What was told of the tables of requests."""
-        config = scheduler.kv_cache_config
+        config, parallel = scheduler.kv_cache_config, scheduler.parallel_config
         groups = [group(each.kv_cache_spec) for each in config.kv_cache_groups]
         null = self.manager.block_pool.null_block.block_id
-        self.write(kvsteps=1, engine="vllm", pages=config.num_blocks, reserved=[null], groups=groups)
-
-    def write(self, **event: Any) -> None:
-        """Write a line, behind the steps that are held back."""
-        if self.held:
-            self.held[-1].lines.append(event)
-        else:
-            self.file.write(json.dumps(event) + "\n")
+        path = log_path(parallel.data_parallel_size, parallel.data_parallel_index)
+        super().__init__(path, engine="vllm", pages=config.num_blocks, reserved=[null], groups=groups)
 
     def added(self, request: Any) -> None:
         """Tell of a request."""
@@ -81,19 +55,14 @@ class StepLog:
         if output.num_scheduled_tokens:
             parts = {name: self.part(name, n, output) for name, n in output.num_scheduled_tokens.items()}
             lives = {name: self.scheduler.requests[name].num_preemptions for name in parts}
-            self.held.append(Held(output, [{"step": parts}], lives))
+            self.hold(parts, (output, lives))
 
     def part(self, name: str, n: int, output: Any) -> dict[str, Any]:
         """Tell what a step computes of a request. The scheduler has counted it as computed already."""
         request = self.scheduler.requests[name]
         drafts = output.scheduled_spec_decode_tokens.get(name)
         told = {"start": request.num_computed_tokens - n, "n": n, **({"drafts": list(drafts)} if drafts else {})}
-        was, now = self.tables.get(name), [list(table) for table in self.manager.get_block_ids(name)]
-        self.tables[name] = now
-        if was is None or any(new[: len(old)] != old for old, new in zip(was, now, strict=True)):
-            return {**told, "tables": now}
-        more = [new[len(old) :] for old, new in zip(was, now, strict=True)]
-        return {**told, "more": more} if any(more) else told
+        return told | self.told(name, [list(table) for table in self.manager.get_block_ids(name)])
 
     def texts(self, output: Any) -> dict[str, tuple[Any, int]]:
         """Give the requests of a step that are there before its tokens are taken, and how many tokens each has."""
@@ -102,12 +71,11 @@ class StepLog:
 
     def updated(self, output: Any, computed: Any, texts: dict[str, tuple[Any, int]]) -> None:
         """Tell which tokens a step chose, and write the step, which was held back for them."""
-        if self.held and self.held[0].output is output:
-            held, each = self.held.popleft(), output.num_scheduled_tokens
+        if self.held and self.held[0].about[0] is output:
+            each = output.num_scheduled_tokens
             chosen = {name: tokens for name in each if (tokens := self.tokens(name, computed, texts))}
-            self.correct(held, chosen)
-            lines = [held.lines[0], *([{"sampled": chosen}] if chosen else []), *held.lines[1:]]
-            self.file.writelines(json.dumps(line) + "\n" for line in lines)
+            self.correct(chosen)
+            self.release(chosen)
         if not self.scheduler.deferred_frees:
             self.write(left=self.manager.block_pool.get_num_free_blocks())
 
@@ -120,21 +88,14 @@ class StepLog:
             return []
         return list(computed.sampled_token_ids[computed.req_id_to_index[name]])
 
-    def correct(self, held: Held, chosen: dict[str, list[int]]) -> None:
-        """Let steps that were decided before the drafts of one were rejected begin where it ends."""
-        for name, drafts in held.output.scheduled_spec_decode_tokens.items():
+    def correct(self, chosen: dict[str, list[int]]) -> None:
+        """Let steps that were decided before the drafts of the first were rejected begin where it ends."""
+        output, lives = self.held[0].about
+        for name, drafts in output.scheduled_spec_decode_tokens.items():
             rejected = len(drafts) + 1 - len(chosen.get(name, ()))
-            for later in self.held:
-                if later.lives.get(name) == held.lives[name]:
+            for later in list(self.held)[1:]:
+                if later.about[1].get(name) == lives[name]:
                     later.lines[0]["step"][name]["start"] -= rejected
-
-    def freed(self, request: Any) -> None:
-        """Tell that the pages of a request go back, if it has any, and whether it has ended."""
-        name = request.request_id
-        if request.is_finished():
-            self.write(finish=name)
-        if self.tables.pop(name, None) is not None:
-            self.write(free=name)
 
 
 def group(spec: Any) -> dict[str, Any]:
@@ -146,22 +107,12 @@ def group(spec: Any) -> dict[str, Any]:
     return {"block": spec.block_size, "view": VIEWS[kind](spec)}
 
 
-def log_path(scheduler: Any) -> Path:
-    """Say where the log goes: of engines that share requests, each has its own. Raises ValueError."""
-    if not os.environ.get(VARIABLE):
-        raise ValueError(f"set {VARIABLE} to the file that the log of steps is written to")
-    path, parallel = Path(os.environ[VARIABLE]), scheduler.parallel_config
-    return (
-        path.with_stem(f"{path.stem}-{parallel.data_parallel_index}") if parallel.data_parallel_size > 1 else path
-    )
-
-
 class Logging:
     """What the two schedulers below have in common: each tells what it does."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.step_log = StepLog(self, log_path(self))
+        self.step_log = VllmSteps(self)
 
     def add_request(self, request: Any) -> None:
         """Add a request."""
@@ -182,7 +133,7 @@ class Logging:
         return found
 
     def _free_request_blocks(self, request: Any) -> None:
-        self.step_log.freed(request)
+        self.step_log.freed(request.request_id, request.is_finished())
         super()._free_request_blocks(request)  # type: ignore[misc]
 
     def reset_prefix_cache(self, *args: Any, **more: Any) -> bool:

@@ -29,7 +29,7 @@ class Judge:
 
     def __init__(self, header: Header) -> None:
         self.header, self.counts = header, Counter[str]()
-        self.memory = [Memory(header.pages, header.rows) for _ in range(header.pools)]
+        self.memory = [Memory(pages, header.rows) for pages in header.pages]
         self.alive: dict[str, Request] = {}
         self._serial, self._tokens = 0, 0
         self._holders, self._sight = Holders(header), Sight(header, self.memory)
@@ -85,6 +85,10 @@ class Judge:
                 self._holders.hold(child, group, index)
         self.counts["forks"] += 1
 
+    def _swap(self, event: Event) -> None:
+        self._steps.swap(self._named(event["swap"]), event)
+        self.counts["swaps"] += 1
+
     def _named(self, name: Any) -> Request:
         found = self.alive.get(text(name, "a request's name"))
         if found is None:
@@ -134,11 +138,10 @@ class Judge:
         given = event["left"] if isinstance(event["left"], list) else [event["left"]]
         if len(given) != self.header.pools:
             raise BadInput(f"left has a number for each of {self.header.pools} pools")
-        most = self.header.pages - len(self.header.reserved)
         idle = all(request.tables is None for request in self.alive.values())
         for pool, free in enumerate(given):
             number(free, "left", 0, LARGEST_NUMBER)
-            held = len(self._holders.of[pool])
+            held, most = len(self._holders.of[pool]), self.header.pages[pool] - len(self.header.reserved)
             where = f"after step {self.counts['steps']}" + (f", pool {pool}" if self.header.pools > 1 else "")
             if free + held > most:
                 raise Broken(

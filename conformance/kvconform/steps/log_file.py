@@ -39,18 +39,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Header:
-    """The engine: its groups; the pages of each pool; the pages that no request gets; the rows of a page, as many
-    as the group has that puts most into one. A page has one state."""
+    """The engine: its groups; the pages of each pool; the pages that no request gets, in any pool; the rows of a
+    page, as many as the group has that puts most into one. A page has one state."""
 
     engine: str
     groups: tuple[Group, ...]
-    pages: int
+    pages: tuple[int, ...]
     reserved: frozenset[int]
 
     @cached_property
     def pools(self) -> int:
         """How many pools there are."""
-        return 1 + max(group.pool for group in self.groups)
+        return len(self.pages)
 
     @cached_property
     def rows(self) -> int:
@@ -144,6 +144,7 @@ KEYS: dict[str, frozenset[str]] = {
     "add": frozenset({"tokens", "salt", "adapter", "media"}),
     **dict.fromkeys(("step", "sampled", "finish", "free", "reset", "left"), frozenset[str]()),
     "fork": frozenset({"as"}),
+    "swap": frozenset({"tables"}),
     **dict.fromkeys(("copy", "zero", "offload", "load"), frozenset({"pool"})),
 }
 """The events there are, and what each may hold beside."""
@@ -158,17 +159,26 @@ def header(first: Event) -> Header:
     known = {"kvsteps", "engine", "pages", "groups", "reserved"}
     if strange := sorted(first.keys() - known):
         raise BadInput(f"the header has no {strange[0]!r:.40}; it has {', '.join(sorted(known))}")
-    pages = number(first.get("pages"), "pages", 1, MOST_PAGES)
-    reserved = frozenset(numbers(first.get("reserved", []), "reserved", pages - 1))
     groups = first.get("groups")
     if not isinstance(groups, list) or not 1 <= len(groups) <= MOST_GROUPS:
         raise BadInput(f"groups is a list of 1 to {MOST_GROUPS} groups")
-    made = Header(str(first.get("engine", ""))[:100], tuple(map(_group, groups)), pages, reserved)
-    if made.pools * pages * made.rows > MOST_SLOTS:
-        raise BadInput(f"pools, pages and rows of a page make more than {MOST_SLOTS} rows")
-    if {group.pool for group in made.groups} != set(range(made.pools)):
+    read = tuple(map(_group, groups))
+    if {group.pool for group in read} != set(range(len({group.pool for group in read}))):
         raise BadInput("pools are numbered from 0 on")
+    pages = _pages(first.get("pages"), len({group.pool for group in read}))
+    reserved = frozenset(numbers(first.get("reserved", []), "reserved", min(pages) - 1))
+    made = Header(str(first.get("engine", ""))[:100], read, pages, reserved)
+    if sum(pages) * made.rows > MOST_SLOTS:
+        raise BadInput(f"pools, pages and rows of a page make more than {MOST_SLOTS} rows")
     return made
+
+
+def _pages(given: Any, pools: int) -> tuple[int, ...]:
+    """Read how many pages each pool has: one number for all, or a list."""
+    each = given if isinstance(given, list) else [given] * pools
+    if len(each) != pools:
+        raise BadInput(f"pages is a number, or a list of {pools}: one for each pool")
+    return tuple(number(pages, "pages", 1, MOST_PAGES) for pages in each)
 
 
 def _group(given: Any) -> Group:

@@ -32,13 +32,13 @@ class Moves:
     def _copy(self, pool: int, item: Any) -> None:
         """Copy a page: to one that nobody else holds."""
         source, target = self._pair(item, "a copy is a pair of pages: from, to")
-        source, target = self._page(source), self._page(target)
+        source, target = self._page(pool, source), self._page(pool, target)
         self._demand_own(pool, target, "copied to")
         self._memory[pool].put(target, self._memory[pool].taken(source), COPIED)
         self.counts["copies"] += 1
 
     def _zero(self, pool: int, item: Any) -> None:
-        page = self._page(item)
+        page = self._page(pool, item)
         for request, (group, index) in self._holders.of[pool].get(page, {}).items():
             block = self._header.groups[group].block
             if index * block < request.next:
@@ -53,14 +53,14 @@ class Moves:
 
     def _offload(self, pool: int, item: Any) -> None:
         page, key = self._pair(item, "an offload is a page and a key")
-        self.kept[pool, text(key, "a key")] = self._memory[pool].taken(self._page(page))
+        self.kept[pool, text(key, "a key")] = self._memory[pool].taken(self._page(pool, page))
         if len(self.kept) * self._header.rows > MOST_SLOTS:
             raise BadInput(f"more than {MOST_SLOTS} rows are kept outside the pools")
         self.counts["offloads"] += 1
 
     def _load(self, pool: int, item: Any) -> None:
         key, page = self._pair(item, "a load is a key and a page")
-        target, rows = self._page(page), self.kept.get((pool, text(key, "a key")))
+        target, rows = self._page(pool, page), self.kept.get((pool, text(key, "a key")))
         if rows is None:
             raise Broken(
                 "STEP-29", f"after step {self.counts['steps']}: {key} is loaded, and nothing is kept as {key}"
@@ -80,12 +80,10 @@ class Moves:
                     (request.name,),
                 )
 
-    def _page(self, item: Any) -> int:
+    def _page(self, pool: int, item: Any) -> int:
         page = number(item, "a page", 0, 1 << 31)
-        if page >= self._header.pages:
-            raise Broken(
-                "STEP-20", f"after step {self.counts['steps']}: page {page}, of {self._header.pages} pages"
-            )
+        if page >= (most := self._header.pages[pool]):
+            raise Broken("STEP-20", f"after step {self.counts['steps']}: page {page}, of {most} pages")
         if page in self._header.reserved:
             raise Broken("STEP-20", f"after step {self.counts['steps']}: page {page} is reserved, and is moved")
         return page

@@ -17,6 +17,9 @@ MOST_LINES, MOST_ATOMS = 20_000, 4_000
 OF_ALL = ("STEP-30", "STEP-31")
 """Clauses that are about all requests: a part of a log does not show them."""
 
+OF_ONE = ("add", "finish", "free", "fork", "swap")
+"""Events that are of one request each."""
+
 Atom = tuple[Line, str]
 """An event of one request, with its name; what is of none has the name `""`."""
 
@@ -53,7 +56,7 @@ def _apart(line: Line) -> Iterator[Atom]:
         for name, given in told.items():
             yield Line(line.number, line.verb, {line.verb: {name: given}}, line.step), name
     elif line.verb != "left":
-        yield line, str(line.event.get("as", told)) if line.verb in ("add", "finish", "free", "fork") else ""
+        yield line, str(line.event.get("as", told)) if line.verb in OF_ONE else ""
 
 
 def _lines(atoms: Iterable[Atom]) -> list[Line]:

@@ -126,19 +126,27 @@ class Stepping:
                     self._hold(request, group, index, start, set())
         return "tables" in given
 
+    def swap(self, request: Request, given: Mapping[str, Any]) -> None:
+        """Let a request have other tables, in which its next query finds all that it sees."""
+        if request.tables is None or "tables" not in given:
+            raise BadInput(f"{request.name} has no tables to be swapped, or is given none")
+        self._give(request, given, request.next)
+        for states in (True, False):
+            self._sight.check(request, request.next, self.number, found=False, states=states)
+
     def _pages(self, given: Any, request: Request) -> list[list[int]]:
         """Read a list of pages for each group; -1 stands for none."""
         if not isinstance(given, list) or len(given) != len(self._header.groups):
             raise BadInput(
                 f"{request.name}: tables are a list of pages for each of {len(self._header.groups)} groups"
             )
-        for table in given:
+        for group, table in zip(self._header.groups, given, strict=True):
             if not isinstance(table, list):
                 raise BadInput(f"{request.name}: a table is a list of pages, not {table!r:.40}")
             for page in table:
                 number(page, f"{request.name}: a page", -1, LARGEST_NUMBER)
-                if page >= self._header.pages:
-                    raise self._broken("STEP-20", request, f" has page {page}; there are {self._header.pages}")
+                if page >= (most := self._header.pages[group.pool]):
+                    raise self._broken("STEP-20", request, f" has page {page}; there are {most}")
         return given
 
     def _hold(self, request: Request, group: int, index: int, start: int, kept: set[int]) -> None:

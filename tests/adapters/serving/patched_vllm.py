@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import pytest
 from vllm.v1.core import block_pool, kv_cache_utils
 from vllm.v1.core.block_pool import BlockPool
 from vllm.v1.core.kv_cache_coordinator import KVCacheCoordinator
@@ -19,14 +17,7 @@ from vllm.v1.core.single_type_kv_cache_manager import (
     SlidingWindowManager,
 )
 
-Patch = pytest.MonkeyPatch
-Rule = Callable[[Patch], None]
-
-
-def around(patch: Patch, owner: Any, name: str, planted: Callable[..., Any]) -> None:
-    """Put a function in the place of one that it gets first."""
-    right = getattr(owner, name)
-    patch.setattr(owner, name, lambda *args, **more: planted(right, *args, **more))
+from adapters.serving.rules import Patch, Rule, around
 
 
 def keys_without_parents(patch: Patch) -> None:

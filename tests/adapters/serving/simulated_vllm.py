@@ -32,8 +32,10 @@ from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
+from adapters.serving.lives import IDS, LONGEST, MOST_NEW, Prompts, next_token
 from kvadapters.probe import Probe
-from kvadapters.serving.vllm_steps import VARIABLE, LoggedAsyncScheduler, LoggedScheduler
+from kvadapters.serving.step_log import VARIABLE
+from kvadapters.serving.vllm_steps import LoggedAsyncScheduler, LoggedScheduler
 
 SHAPES = (
     "full",
@@ -44,8 +46,6 @@ SHAPES = (
     "full,state",
     "full,window 1",
 )
-LONGEST, MOST_NEW, IDS = 40, 12, 50
-"""Tokens of a prompt, tokens behind it, and how many tokens there are."""
 
 
 @cache
@@ -88,10 +88,6 @@ class Worker:
         self.at: dict[str, int] = {}
         self.drafts: dict[str, list[int]] = {}
 
-    def next(self, text: list[int]) -> int:
-        """Choose the next token."""
-        return (7 * text[-1] + 3 * text[len(text) // 2] + len(text)) % IDS
-
     def compute(self, scheduler: Any, output: Any) -> ModelRunnerOutput:
         """Compute a step."""
         begun = {new.req_id: new.num_computed_tokens for new in output.scheduled_new_reqs}
@@ -117,7 +113,7 @@ class Worker:
             return []
         before = len(text)
         for draft in [*drafts, None]:
-            text.append(self.next(text))
+            text.append(next_token(text))
             if text[-1] != draft:
                 break
         self.at[name] = len(text) - 1
@@ -128,7 +124,7 @@ class Worker:
         """Guess what follows a text, rightly as a rule."""
         text, guesses = list(text), list[int]()
         for _ in range(self.most):
-            text.append(self.next(text) if self.draw.random() < 0.7 else self.draw.randrange(IDS))
+            text.append(next_token(text) if self.draw.random() < 0.7 else self.draw.randrange(IDS))
             guesses.append(text[-1])
         return guesses
 
@@ -142,7 +138,7 @@ class Life:
         self.block, self.behind = draw.choice([2, 4]), fixed.get("behind", draw.choice([0, 0, 1]))
         self.drafts = fixed.get("drafts", 0 if "state" in self.shape else draw.choice([0, 0, 3]))
         self.worker, self.asked, self.steps = Worker(draw, self.drafts), 0, 0
-        self.texts: list[list[int]] = []
+        self.prompts = Prompts(draw, self.block)
         self.computing = deque[tuple[Any, ModelRunnerOutput]]()
         os.environ[VARIABLE] = str(log)
         self.scheduler = self.started()
@@ -197,7 +193,7 @@ class Life:
         """Add a request."""
         draw, name = self.draw, f"r{self.asked}"
         self.asked += 1
-        tokens = self.prompt()
+        tokens = self.prompts.drawn()
         more: dict[str, Any] = {
             "priority": draw.randrange(3),
             "cache_salt": draw.choice(["", "", "", "a", "b"]) or None,
@@ -208,18 +204,6 @@ class Life:
             max_tokens=draw.randint(1, MOST_NEW), ignore_eos=True, stop_token_ids=[draw.randrange(IDS)]
         )
         self.scheduler.add_request(Request(name, tokens, asked, None, block_hasher=self.hasher, **more))
-
-    def prompt(self) -> list[int]:
-        """Draw a prompt: a fresh one, or one that begins as an earlier text."""
-        draw = self.draw
-        fresh = [draw.randrange(IDS) for _ in range(draw.randint(1, 20))]
-        if self.texts and draw.random() < 0.8:
-            text = draw.choice(self.texts[-12:])
-            end = draw.randint(0, len(text) // self.block) * self.block + draw.randint(-1, 1)
-            start = self.block if draw.random() < 0.1 else 0
-            fresh = text[start : max(start + 1, end)] + (fresh[:8] if draw.random() < 0.7 else [])
-        self.texts.append(fresh[:LONGEST] or [1])
-        return list(self.texts[-1])
 
     def step(self) -> None:
         """Decide a step, and take the tokens of one that was computed."""
@@ -241,4 +225,4 @@ class Life:
         for name in computed.req_ids:
             request = self.scheduler.requests.get(name)
             if request is not None:
-                self.texts.append(list(request.all_token_ids)[:LONGEST])
+                self.prompts.seen(list(request.all_token_ids))

@@ -9,7 +9,6 @@ import warnings
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +24,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what vLLM imports
     from adapters.serving.patched_vllm import RULES, Rule
     from adapters.serving.simulated_vllm import SHAPES, Life
-    from kvadapters.serving.vllm_steps import VARIABLE, group, log_path
+    from kvadapters.serving.step_log import VARIABLE, log_path
+    from kvadapters.serving.vllm_steps import group
 
 pytestmark = pytest.mark.filterwarnings("default")
 LIVES = 50
@@ -101,9 +101,8 @@ def test_a_group_that_cannot_be_told_is_refused() -> None:
 
 
 def test_each_of_several_engines_has_its_own_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    parallel = SimpleNamespace(data_parallel_size=2, data_parallel_index=1)
     monkeypatch.setenv(VARIABLE, "logs/steps.jsonl")
-    assert log_path(SimpleNamespace(parallel_config=parallel)) == Path("logs/steps-1.jsonl")
+    assert log_path(2, 1) == Path("logs/steps-1.jsonl")
     monkeypatch.delenv(VARIABLE)
     with pytest.raises(ValueError, match="set KVSTEPS"):
-        log_path(SimpleNamespace(parallel_config=parallel))
+        log_path(1, 0)

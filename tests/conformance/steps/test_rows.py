@@ -52,6 +52,27 @@ def test_a_page_is_remembered_for_what_it_held(others: int, tmp_path: Path) -> N
     assert broken.clause == "STEP-9"
 
 
+TWO = {**HEADER, "groups": [{"block": 2, "view": "full"}]}
+
+
+def test_pages_are_swapped_for_those_with_the_same_rows(tmp_path: Path) -> None:
+    """An engine that finds that two have computed the same keeps one page for both."""
+    b = [{"add": "b", "tokens": [1, 2, 8]}, {"step": {"b": {"start": 0, "n": 3, "tables": [[2, 3]]}}}]
+    b += [{"sampled": {"b": [9]}}]
+    swap = [{"swap": "b", "tables": [[1, 3]]}]
+    after = [{"step": {"a": {"start": 2, "n": 1, "more": [[2]]}, "b": {"start": 3, "n": 1}}}]
+    seen = steps.verdict(tmp_path / "log.jsonl", *A, *b, *swap, *after, header=TWO)
+    assert (seen.broken, seen.counts["swaps"]) == (None, 1)
+    wrong = [{"swap": "b", "tables": [[3, 1]]}]
+    kept = [*A, *b, *after]  # page 2 was given to another, and nothing was swapped
+    for events, clause in (([*A, *b, *wrong], "STEP-1"), (kept, "STEP-17")):
+        broken = steps.verdict(tmp_path / "log.jsonl", *events, header=TWO).broken
+        assert broken is not None
+        assert (broken.clause, broken.requests[0]) == (clause, "b" if events is not kept else "a")
+    with pytest.raises(BadInput, match="no tables to be swapped"):
+        steps.verdict(tmp_path / "log.jsonl", A[0], {"swap": "a", "tables": [[1]]}, header=TWO)
+
+
 def test_of_two_that_go_on_the_one_on_a_page_of_both_is_named(tmp_path: Path) -> None:
     fork = [{"fork": "a", "as": "b"}, {"sampled": {"a": [4], "b": [5]}}]
     events = [*A[:2], *fork, {"step": {"b": {"start": 2, "n": 1, "tables": [[2]]}, "a": {"start": 2, "n": 1}}}]

@@ -108,7 +108,20 @@ ODD: dict[str, tuple[str, str]] = {
     "another version": ('{"kvsteps": 2}', "begins with"),
     "a version that is no number": ('{"kvsteps": true, "pages": 1, "groups": []}', "begins with"),
     "a key twice": ('{"kvsteps": 1, "kvsteps": 1}', "stands twice"),
-    "too many pages": ('{"kvsteps": 1, "pages": 99999999999, "groups": []}', "pages is a whole number"),
+    "no groups": ('{"kvsteps": 1, "pages": 2, "groups": []}', "groups is a list"),
+    "too many pages": (
+        '{"kvsteps": 1, "pages": 99999999999, "groups": [{"block": 4, "view": "full"}]}',
+        "pages is a whole number",
+    ),
+    "pages of more pools than there are": (
+        '{"kvsteps": 1, "pages": [2, 2], "groups": [{"block": 4, "view": "full"}]}',
+        "one for each pool",
+    ),
+    "a reserved page that one pool lacks": (
+        '{"kvsteps": 1, "pages": [9, 2], "reserved": [2], "groups": [{"block": 4, "view": "full"}, '
+        '{"block": 4, "view": "full", "pool": 1}]}',
+        "reserved",
+    ),
     "too many rows": (
         '{"kvsteps": 1, "pages": 16777216, "groups": [{"block": 65536, "view": "full"}]}',
         "make more than",

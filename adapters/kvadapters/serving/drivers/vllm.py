@@ -30,8 +30,9 @@ from vllm.config import KVEventsConfig  # noqa: E402
 from vllm.exceptions import VLLMClientError  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
+from kvadapters.serving.step_log import VARIABLE  # noqa: E402
 from kvadapters.serving.vllm_counts import Counts, Evictions  # noqa: E402
-from kvadapters.serving.vllm_steps import VARIABLE, LoggedScheduler  # noqa: E402
+from kvadapters.serving.vllm_steps import LoggedScheduler  # noqa: E402
 
 DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 ROWS = ("fp8_e4m3", "fp8_e5m2")
