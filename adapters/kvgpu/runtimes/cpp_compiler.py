@@ -38,6 +38,10 @@ KNOWN_TO_THE_SCHEDULER = {
 }
 
 
+class DoesNotCompile(CannotRun):
+    """A compiler that is there does not take the kernels."""
+
+
 @dataclass(frozen=True)
 class Compiler:
     """A working compiler. `version` is the first line of its own description."""
@@ -134,4 +138,4 @@ def _call(command: Sequence[str]) -> None:
     if done.returncode != 0:
         said = done.stderr.splitlines() or [f"exit status {done.returncode}"]
         telling = next((line for line in said if "error" in line.lower()), said[0])
-        raise CannotRun(f"the CUDA kernels do not compile: {telling.strip()}")
+        raise DoesNotCompile(f"the CUDA kernels do not compile: {telling.strip()}")

@@ -26,7 +26,7 @@ extern "C" __global__ void STEP_TURNED(const ELEMENT *keys, const ELEMENT *value
     for (i64 head = threadIdx.y; head < kv_heads; head += blockDim.y) {
       const i64 row = s * kv_heads + head, to = begun * page + head * slots + slot, first_query = row * group * width_k;
       ROPE(keys, to_k + to_keys + to * width_k, queries, turned + first_query, angles + at * dims, 2, 1, group, 1,
-           width_k, dims, step, apart, keys_at + row * width_k, queries_at + first_query);
+           width_k, dims, step, apart, 0, keys_at + row * width_k, queries_at + first_query);
       for (i64 j = threadIdx.x; j < width_v; j += blockDim.x)
         to_v[to_values + to * width_v + j] = values[values_at + row * width_v + j];
     }
