@@ -18,7 +18,7 @@ from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import CHAPTERS, LEVELS, Claim, Description, Level
 from kvspec.notation import sentence
-from kvspec.registry import CACHES, KINDS, RECORDS, Needed, abilities
+from kvspec.registry import CACHES, KINDS, RECORDS, Needed, abilities, named_abilities
 from kvspec.trace import Trace, used_chapters
 
 
@@ -81,7 +81,8 @@ class Proposal:
         anything = replace(self.adapter, chapters=dict.fromkeys(CHAPTERS, Claim("visible")))
         takes = {ability, *self.able, *untried}
         for each in (each for shown in self._shown_by(ability) for each in ability_traces().get(shown, ())):
-            if each.takes <= takes and _always_claimed(each.trace) <= set(self.adapter.chapters):
+            claimed = _always_claimed(each.trace) <= set(self.adapter.chapters)
+            if each.takes <= takes and claimed and _shows(each, ability):
                 trace = within(each.trace, self.adapter)
                 yield from [replace(each, trace=trace)] if suits(trace, anything) else []
 
@@ -146,6 +147,14 @@ class Proposal:
         """Tell whether something of a chapter is there; of a kind, whether rows come into it."""
         any_of_it = any(of == chapter for of, _ in self.able)
         return first_operation(chapter) in self.able if chapter in KINDS else any_of_it
+
+
+def _shows(each: AbilityTrace, ability: Needed) -> bool:
+    """Tell whether a trace does something with what an ability opens. A cache that is opened with a field of a
+    chapter beside its kind, and does nothing of that chapter, shows only that it does not look at the field."""
+    chapter, name = ability
+    field = any(named.name == name and named.config for named in named_abilities(chapter))
+    return chapter in KINDS or not field or any(of == chapter and a != name for of, a in each.takes)
 
 
 def _always_claimed(trace: Trace) -> set[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvspec.contract import Description
-from kvspec.geometry import OWN, Config, forms, valid
+from kvspec.geometry import OWN, Config, forms, heads_of, valid
 from kvspec.geometry import SIZES as FIELDS
 from kvspec.operations.table import (
     OPEN,
@@ -105,8 +105,8 @@ def within(geometry: Geometry, adapter: Description) -> Geometry:
 
 def at(trace: Trace, geometry: Geometry) -> Trace | None:
     """Give the trace at a geometry; None where no cache opens, or the replay would cost too much."""
-    if not valid(trace.config) or any(config.rank is not None for config in caches_of(trace)):
-        return None  # heads of ranks are named by their numbers
+    if not valid(trace.config):
+        return None
     moved = _Moved(trace, _unlike(trace, geometry)).trace()
     opens = moved.config.form is None or forms(moved.config) is not None
     return moved if opens and replayable(moved) else None
@@ -120,6 +120,12 @@ def _unlike(trace: Trace, geometry: Geometry) -> Geometry:
         while getattr(geometry, name) in named:
             geometry = replace(geometry, **{name: getattr(geometry, name) + by})
     return geometry
+
+
+def _rank(config: Config, times: int) -> str | None:
+    """Name the heads of a rank, each of which became several."""
+    first, _, all_ = heads_of(config)
+    return f"{first * times}/{all_ * times}" if config.rank else None
 
 
 @dataclass
@@ -139,6 +145,9 @@ class _Moved:
 
     def __init__(self, trace: Trace, geometry: Geometry) -> None:
         self._was, self._geometry = trace, geometry
+        ranks = any(config.rank is not None for config in caches_of(trace))
+        self._times = -(-geometry.kv_heads // trace.config.kv_heads) if ranks else None
+        """How many each head becomes, where caches have a share of the heads: it stays the same share."""
         self._caches = {"A": self._cache(trace.kind, trace.config)}
 
     def trace(self) -> Trace:
@@ -149,6 +158,8 @@ class _Moved:
     def _cache(self, kind: str, config: Config) -> _Cache:
         fields, copies = {name: getattr(self._geometry, name) for name in ROWS}, 1
         fields |= _layered(config, self._geometry.layers)
+        if self._times is not None:
+            fields |= {"kv_heads": config.kv_heads * self._times, "rank": _rank(config, self._times)}
         if config.padding is not None:
             copies = -(-self._geometry.batch // config.batch)
             fields["batch"] = config.batch * copies
@@ -189,7 +200,8 @@ class _Moved:
         texts = [name for name in LAYERED if getattr(config, name) is not None]
         layers = ("layers",) if argument(op, "kind") or texts else ()
         counts = ("batch",) if config.padding is not None else layers
-        said |= {name: getattr(cache.now, name) for name in counts if name in said}
+        ranks = ("kv_heads", "rank") if self._times is not None else ()
+        said |= {name: getattr(cache.now, name) for name in (*counts, *ranks) if op.get(name) is not None}
         said |= {name: getattr(cache.now, name) for name in texts if not {"layers", name}.isdisjoint(op)}
         cache.now = cache.now.changed(**said)
         return op | said

@@ -38,7 +38,12 @@ def of_all() -> list[Trace]:
 
 def test_a_whole_system_does_all_there_is() -> None:
     asked = {op["op"] for t in of_all() for op in t.ops}
-    own = {"split", "merge", "close", "init", "run", "askappend", "askrestore", "pack", "carry", "unpack"}
+    own = {"split", "merge", "close", "init", "run", "askappend", "askrestore"} | {
+        "pack",
+        "carry",
+        "collect",
+        "unpack",
+    }
     assert set(OPERATIONS) - asked <= own, "what is left has sources of its own"
     mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]
     assert len(mixed) > DRAWN // 10

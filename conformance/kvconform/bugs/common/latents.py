@@ -67,7 +67,7 @@ class _Copied(Rows):
 class ValueKeptApart(Laying, Ring):
     """The value of a latent row is a copy by itself, which stays where it was when rows are put in order."""
 
-    kind = "ring"
+    kind = Ring.kind
     lays = _Copied
 
 
