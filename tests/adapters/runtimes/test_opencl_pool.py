@@ -53,4 +53,5 @@ def test_what_it_keeps_is_given_out_again(runtime: OpenCLRuntime, monkeypatch: p
     assert runtime._pool.managed_bytes == managed
     monkeypatch.setattr(opencl, "KEPT", 0)
     free(runtime, [2 * MIB, 3 * MIB])
-    assert kept(runtime) <= max(4 * MIB, runtime._pool.active_bytes)
+    active = runtime._pool.active_bytes  # more than that is given back, before the last block is taken
+    assert kept(runtime) <= active + 4 * MIB
