@@ -42,9 +42,6 @@ TRACES |= {"oclgrind": 400, "oclgrind-uninitialised": 400}
 FEW = 60
 """The same for a planted bug, which shows early."""
 
-SCRATCH = 1 << 12
-"""Bytes of the smallest scratch space, where kernels do not write to what the host uploads to."""
-
 PREPARE = ("prepare", "guards")
 """The kernels that make a new buffer ready."""
 
@@ -70,7 +67,7 @@ class Kept:
     def upload(self, source: Array, to: Block) -> None:
         """Copy host bytes; a part of a block by way of another one and a kernel, if kernels write to it as well:
         Oclgrind takes what they write behind a part that the host wrote for unwritten."""
-        if self._poison or source.nbytes == to.nbytes or to.nbytes >= SCRATCH:
+        if self._poison or source.nbytes == to.nbytes:
             self._runtime.upload(source, to)
             return
         with self._runtime.meter.paused():
