@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sglang.srt.plugins.hook_registry import HookRegistry, HookType
@@ -61,7 +62,7 @@ class SglangSteps(StepLog):
         self.write(add=request.rid, tokens=tokens, **{name: value for name, value in told.items() if value})
 
     def running(self, batch: Any) -> None:
-        """Tell what a step computes: of prompts what is new, and of other requests their last token."""
+        """Tell which rows a step computes: the new ones of a prompt, or that of a request's last token."""
         if batch.forward_mode.is_extend():
             parts = list(zip(batch.prefix_lens, batch.extend_lens, strict=True))
         else:
@@ -74,8 +75,8 @@ class SglangSteps(StepLog):
         return {"start": start, "n": n, **self.told(request.rid, self.pages_of(request, start + n))}
 
     def swapped(self) -> None:
-        """Tell which requests have other pages than they were given: those of the tree that have the same rows, and
-        none for rows that a window has left."""
+        """Tell which requests got other pages: those of the tree that have the same rows, or none for rows that a
+        window has left."""
         for name, told in self.tables.items():
             now = self.pages_of(self.alive[name], len(told[0]) * self.page)
             if now != told:
@@ -95,7 +96,7 @@ class SglangSteps(StepLog):
         self.write(left=self.left())
 
     def left(self) -> list[int]:
-        """Count the pages of each pool that are free, or found by nobody who is computed."""
+        """Count the pages of each pool that are free, or that the tree may evict."""
         pool, tree = self.allocator, self.scheduler.tree_cache
         free = [pool.available_size() + tree.evictable_size()]
         if self.windows:
@@ -120,14 +121,14 @@ def demand(scheduler: Any) -> None:
         raise ValueError(f"a log of steps cannot tell {', '.join(has)} of SGLang; unset {VARIABLE}")
 
 
-def path() -> Any:
+def path() -> Path:
     """Say where the log goes. Raises ValueError."""
     parallel: Any = get_parallel()
     return log_path(parallel.dp_size, parallel.dp_rank or 0)
 
 
 def salt(request: Any) -> str:
-    """Say what else the rows of a request are kept apart by: its salt, and its key without the adapter's name."""
+    """Give what keeps the rows of a request apart: its salt, and its key without the adapter's name."""
     key = (request.extra_key or "").removesuffix(request.lora_id or "")
     return json.dumps([request.cache_salt, key]) if request.cache_salt or key else ""
 

@@ -1,11 +1,14 @@
-"""Rules of a scheduler's bookkeeping, each broken by a patch."""
+"""Rules of a scheduler's bookkeeping, each broken by a patch, and the lives in which this must show."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from adapters.serving.lives import Life
 
 Patch = pytest.MonkeyPatch
 Rule = Callable[[Patch], None]
@@ -15,3 +18,18 @@ def around(patch: Patch, owner: Any, name: str, planted: Callable[..., Any]) -> 
     """Put a function in the place of one that it gets first."""
     right = getattr(owner, name)
     patch.setattr(owner, name, lambda *args, **more: planted(right, *args, **more))
+
+
+LIVES = 50
+"""Lives of 150 steps in which a broken rule must show."""
+
+
+def demand_found(life: Callable[..., Life], log: Path, shape: str, clauses: tuple[str, ...], **fixed: Any) -> None:
+    """Fail unless one of the lives of a broken scheduler breaks a clause, and the first one breaks one of these."""
+    for seed in range(LIVES):
+        broken = life(seed, log, shape, **fixed).judged(log, 150).broken
+        if broken:
+            print(seed, broken)
+            assert broken.clause in clauses, broken
+            return
+    pytest.fail(f"no life of {LIVES} shows it")

@@ -33,6 +33,7 @@ from sglang.srt.runtime_context import get_context, get_parallel
 from sglang.srt.sampling.sampling_params import SamplingParams
 from sglang.srt.speculative.spec_info import SpeculativeAlgorithm
 
+from adapters.serving import lives
 from adapters.serving.lives import IDS, LONGEST, MOST_NEW, Prompts, next_token
 from kvadapters.serving import sglang_steps
 from kvadapters.serving.step_log import VARIABLE
@@ -215,7 +216,7 @@ class Texts:
         return chosen
 
 
-class Life:
+class Life(lives.Life):
     """A scheduler from its start on. `behind` steps are decided before the tokens of one are taken."""
 
     def __init__(self, seed: int, log: Path, shape: str | None = None, **fixed: Any) -> None:
@@ -228,18 +229,13 @@ class Life:
         self.scheduler = Simulated(draw, self.shape, page, self.behind, core)
         self.scheduler.texts = Texts()
         sglang_steps.attach(self.scheduler)
-        self.prompts, self.asked, self.steps = Prompts(draw, page), 0, 0
+        self.prompts, self.asked = Prompts(draw, page), 0
 
-    def live(self, steps: int) -> None:
-        """Live so many steps, and until all requests have their answers."""
-        while self.steps < steps or not self.scheduler.is_fully_idle() or self.scheduler.result_queue:
-            if self.steps < steps:
-                self.happen()
-            self.step()
-            self.steps += 1
-            if self.steps > 3 * steps + 1000:
-                raise AssertionError("the scheduler is stuck")
-        self.scheduler.step_log.file.close()
+    notices = (*lives.Life.notices, LookupError)
+
+    def is_done(self) -> bool:
+        """Tell whether all requests have their answers."""
+        return self.scheduler.is_fully_idle() and not self.scheduler.result_queue
 
     def happen(self) -> None:
         """Add a request now and then; abort one, or forget what was computed, less often."""
@@ -255,7 +251,7 @@ class Life:
     def idle(self) -> None:
         """Let all requests end: SGLang forgets nothing before."""
         for _ in range(1000):
-            if self.scheduler.is_fully_idle() and not self.scheduler.result_queue:
+            if self.is_done():
                 return
             self.step()
         raise AssertionError("the scheduler is stuck")

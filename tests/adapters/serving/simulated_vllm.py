@@ -32,6 +32,7 @@ from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
+from adapters.serving import lives
 from adapters.serving.lives import IDS, LONGEST, MOST_NEW, Prompts, next_token
 from kvadapters.probe import Probe
 from kvadapters.serving.step_log import VARIABLE
@@ -129,7 +130,7 @@ class Worker:
         return guesses
 
 
-class Life:
+class Life(lives.Life):
     """A scheduler from its start on. `behind` steps are decided before the tokens of one are taken."""
 
     def __init__(self, seed: int, log: Path, shape: str | None = None, **fixed: Any) -> None:
@@ -137,7 +138,7 @@ class Life:
         self.shape = shape or draw.choice(SHAPES)
         self.block, self.behind = draw.choice([2, 4]), fixed.get("behind", draw.choice([0, 0, 1]))
         self.drafts = fixed.get("drafts", 0 if "state" in self.shape else draw.choice([0, 0, 3]))
-        self.worker, self.asked, self.steps = Worker(draw, self.drafts), 0, 0
+        self.worker, self.asked = Worker(draw, self.drafts), 0
         self.prompts = Prompts(draw, self.block)
         self.computing = deque[tuple[Any, ModelRunnerOutput]]()
         os.environ[VARIABLE] = str(log)
@@ -168,16 +169,9 @@ class Life:
         scheduler.num_spec_tokens = self.drafts
         return scheduler
 
-    def live(self, steps: int) -> None:
-        """Live so many steps, and until all requests have their answers."""
-        while self.steps < steps or self.scheduler.has_requests() or self.computing:
-            if self.steps < steps:
-                self.happen()
-            self.step()
-            self.steps += 1
-            if self.steps > 3 * steps + 1000:
-                raise AssertionError("the scheduler is stuck")
-        self.scheduler.step_log.file.close()
+    def is_done(self) -> bool:
+        """Tell whether all requests have their answers."""
+        return not (self.scheduler.has_requests() or self.computing)
 
     def happen(self) -> None:
         """Add a request now and then; abort one, or reset the cache, less often."""

@@ -10,11 +10,10 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from kvconform.steps.verdict import Verdict, judged
+from kvconform.steps.verdict import judged
 
 if find_spec("sglang") is None:
     pytest.skip("sglang is not installed", allow_module_level=True)
@@ -22,29 +21,11 @@ if find_spec("sglang") is None:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what SGLang imports
     from adapters.serving.patched_sglang import RULES
-    from adapters.serving.rules import Rule
+    from adapters.serving.rules import Rule, demand_found
     from adapters.serving.simulated_sglang import SHAPES, Life
     from kvadapters.serving import sglang_steps
 
 pytestmark = pytest.mark.filterwarnings("default")
-LIVES = 50
-"""Lives of 150 steps in which a broken rule must show."""
-
-
-def lived(seed: int, log: Path, shape: str, **fixed: Any) -> Verdict:
-    """Live a life, as far as the scheduler lets it go, and judge its log."""
-    life = Life(seed, log, shape, **fixed)
-    try:
-        life.live(150)
-    except (
-        AssertionError,
-        RuntimeError,
-        ValueError,
-        LookupError,
-    ) as e:  # a broken scheduler may find out by itself
-        print(f"seed {seed}: {type(e).__name__}: {e}")
-    life.scheduler.step_log.file.close()
-    return judged(log)
 
 
 @pytest.mark.parametrize("behind", [0, 1])
@@ -65,13 +46,7 @@ def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_pat
 def test_a_broken_rule_is_found(rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shape, clauses, fixed = RULES[rule]
     rule(monkeypatch)
-    for seed in range(LIVES):
-        broken = lived(seed, tmp_path / "steps.jsonl", shape, **fixed).broken
-        if broken:
-            print(seed, broken)
-            assert broken.clause in clauses, broken
-            return
-    pytest.fail(f"no life of {LIVES} shows it")
+    demand_found(Life, tmp_path / "steps.jsonl", shape, clauses, **fixed)
 
 
 def test_an_engine_that_cannot_be_told_is_refused() -> None:

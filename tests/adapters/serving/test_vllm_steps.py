@@ -15,32 +15,20 @@ import pytest
 from kvadapters.probe import Precision, Probe
 from kvadapters.serving.engines import opened
 from kvconform.serving.run import Run
-from kvconform.steps.verdict import Verdict, judged
+from kvconform.steps.verdict import judged
 
 if find_spec("vllm") is None:
     pytest.skip("vllm is not installed", allow_module_level=True)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what vLLM imports
-    from adapters.serving.patched_vllm import RULES, Rule
+    from adapters.serving.patched_vllm import RULES
+    from adapters.serving.rules import Rule, demand_found
     from adapters.serving.simulated_vllm import SHAPES, Life
     from kvadapters.serving.step_log import VARIABLE, log_path
     from kvadapters.serving.vllm_steps import group
 
 pytestmark = pytest.mark.filterwarnings("default")
-LIVES = 50
-"""Lives of 150 steps in which a broken rule must show."""
-
-
-def lived(seed: int, log: Path, shape: str, steps: int, **fixed: int) -> Verdict:
-    """Live a life, as far as the scheduler lets it go, and judge its log."""
-    life = Life(seed, log, shape, **fixed)
-    try:
-        life.live(steps)
-    except (AssertionError, RuntimeError, ValueError) as e:  # a broken scheduler may find it out by itself
-        print(f"seed {seed}: {type(e).__name__}: {e}")
-    life.scheduler.step_log.file.close()
-    return judged(log)
 
 
 @pytest.mark.parametrize("behind", [0, 1])
@@ -64,13 +52,7 @@ def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_pat
 def test_a_broken_rule_is_found(rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shape, clauses, fixed = RULES[rule]
     rule(monkeypatch)
-    for seed in range(LIVES):
-        broken = lived(seed, tmp_path / "steps.jsonl", shape, 150, **fixed).broken
-        if broken:
-            print(seed, broken)
-            assert broken.clause in clauses, broken
-            return
-    pytest.fail(f"no life of {LIVES} shows it")
+    demand_found(Life, tmp_path / "steps.jsonl", shape, clauses, **fixed)
 
 
 def test_the_engine_writes_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -17,6 +18,9 @@ from kvspec.geometry import Config
 from kvspec.operations.table import Operation, caches_with, listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+Texts = Callable[[Session], list[str]]
+"""Gives operations in words, by what a session has come to."""
 
 BOUND = 3
 """Largest offset of growing caches."""
@@ -74,12 +78,19 @@ UNSCORED = ("attend 1 scale=0", "attend 1 scale=-256", "attend 1 softcap=-1", "a
 
 def scored_moves(session: Session) -> list[str]:
     """Give attends by a scale, by a softcap and by both, rewinds, and attends that are refused."""
+    return _attends(
+        session, "1{} scale=64", "1{} heads=4 softcap=2", "2{} scale=1024 softcap=30 splits=2", refused=UNSCORED
+    )
+
+
+def _attends(session: Session, *ways: str, refused: Collection[str]) -> list[str]:
+    """Give attends in these ways where there is room, a rewind, and attends that are refused. A store is asked on
+    its first layer, which stands in the place of the braces."""
     cache = session.caches["A"]
     layer = " layer=0" if cache.config.layers else ""
     fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
-    ways = ("1{} scale=64", "1{} heads=4 softcap=2", "2{} scale=1024 softcap=30 splits=2") if fits else ()
     back = "rollback 0" if layer else "rewind 0"
-    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in UNSCORED)]
+    return [*(f"attend {way.format(layer)}" for way in ways if fits), back, *(f"{text}{layer}" for text in refused)]
 
 
 def scored_continuations(session: Session) -> list[str]:
@@ -161,19 +172,14 @@ def plans() -> list[Plan]:
         *(plan(f"attention {_name(t)}", t, cache_moves, cache_continuations) for t in caches),
         plan("attention store", store, store_moves, store_continuations, look="append 0"),
         *(plan(f"attention {_name(t)}", t, batch_moves, batch_continuations, look="append 0") for t in batches),
-        *(
-            plan(f"attention scored {_name(t)}", t, scored_moves, scored_continuations)
-            for t in (caches[0], caches[2])
-        ),
-        plan("attention scored store", larger, scored_moves, scored_continuations, look="append 0"),
-        *(plan(f"attention sunk {_name(t)}", t, sunk_moves, sunk_continuations) for t in (caches[0], caches[2])),
-        plan("attention sunk store", larger, sunk_moves, sunk_continuations, look="append 0"),
-        *(
-            plan(f"attention parted {_name(t)}", t, parted_moves, parted_continuations)
-            for t in (caches[0], caches[2])
-        ),
-        plan("attention parted store", larger, parted_moves, parted_continuations, look="append 0"),
+        *(each for way in WAYS for each in _planned(*way, (caches[0], caches[2]), larger)),
     ]
+
+
+def _planned(way: str, moves: Texts, continuations: Texts, caches: Sequence[Trace], store: Trace) -> list[Plan]:
+    """Plan attends in a way: on caches, and on a store."""
+    alone = [plan(f"attention {way} {_name(t)}", t, moves, continuations) for t in caches]
+    return [*alone, plan(f"attention {way} store", store, moves, continuations, look="append 0")]
 
 
 def _name(start: Trace) -> str:
@@ -245,12 +251,7 @@ CUT = ("attend 1 cuts=2,1", "attend 1 cuts=-1", "attend 2 cuts=999", "attend 0 c
 
 def parted_moves(session: Session) -> list[str]:
     """Give attends in parts, some of them empty, rewinds, and attends that are refused."""
-    cache = session.caches["A"]
-    layer = " layer=0" if cache.config.layers else ""
-    fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
-    ways = ("1{} heads=4 cuts=0", "2{} splits=2 cuts=1,2 into=1") if fits else ()
-    back = "rollback 0" if layer else "rewind 0"
-    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in CUT)]
+    return _attends(session, "1{} heads=4 cuts=0", "2{} splits=2 cuts=1,2 into=1", refused=CUT)
 
 
 def parted_continuations(session: Session) -> list[str]:
@@ -270,12 +271,7 @@ def parted_continuations(session: Session) -> list[str]:
 
 def sunk_moves(session: Session) -> list[str]:
     """Give attends with learned sinks, in one split and in two, rewinds, and attends that are refused."""
-    cache = session.caches["A"]
-    layer = " layer=0" if cache.config.layers else ""
-    fits = cache.config.layers or cache.config.window or cache.offset + 2 <= BOUND
-    ways = (f"1{{}} {FOUR}", "2{} splits=2 head_sinks=128,-128 into=1") if fits else ()
-    back = "rollback 0" if layer else "rewind 0"
-    return [*(f"attend {way.format(layer)}" for way in ways), back, *(f"{text}{layer}" for text in SINKS)]
+    return _attends(session, f"1{{}} {FOUR}", "2{} splits=2 head_sinks=128,-128 into=1", refused=SINKS)
 
 
 def sunk_continuations(session: Session) -> list[str]:
@@ -292,15 +288,25 @@ def sunk_continuations(session: Session) -> list[str]:
     ]
 
 
+WAYS: tuple[tuple[str, Texts, Texts], ...] = (
+    ("scored", scored_moves, scored_continuations),
+    ("sunk", sunk_moves, sunk_continuations),
+    ("parted", parted_moves, parted_continuations),
+)
+"""Attends that take more than masks and splits: a name, the moves of a cover, and what is asked at each end."""
+
+
+def _explored(prefix: str, traces: Callable[..., Any]) -> tuple[Exploration, ...]:
+    """Explore attends on each kind of cache, and on a store."""
+    alone = (Exploration(f"{prefix}{kind}", (kind,), partial(traces, kind)) for kind in caches_with("attend"))
+    return (*alone, Exploration(f"{prefix}store", (), partial(traces, "store"), any_of=(("store",),)))
+
+
 EXPLORATIONS = (
-    *(Exploration(kind, (kind,), partial(explored, kind)) for kind in caches_with("attend")),
-    Exploration("store", (), partial(explored, "store"), any_of=(("store",),)),
-    *(Exploration(f"scored/{kind}", (kind,), partial(scored, kind)) for kind in caches_with("attend")),
-    Exploration("scored/store", (), partial(scored, "store"), any_of=(("store",),)),
-    *(Exploration(f"sunk/{kind}", (kind,), partial(sunk, kind)) for kind in caches_with("attend")),
-    Exploration("sunk/store", (), partial(sunk, "store"), any_of=(("store",),)),
-    *(Exploration(f"parted/{kind}", (kind,), partial(parted, kind)) for kind in caches_with("attend")),
-    Exploration("parted/store", (), partial(parted, "store"), any_of=(("store",),)),
+    *_explored("", explored),
+    *_explored("scored/", scored),
+    *_explored("sunk/", sunk),
+    *_explored("parted/", parted),
 )
 
 ASKED = ("heads={heads} splits=2{fill}", "through causal & window=2", "splits=3 softcap=3", "q_dim=3", "into=1")
