@@ -1,12 +1,14 @@
 """What a chapter's record lists must be there: a part that is missing is an error, never a shorter suite.
 
-Each module that a record lists is taken away, each name is renamed, each law and each cover dropped, one at a time;
-and what the harness loads then must say which. At last a few of these are done to the files of a copy of the tree,
-and a run must end with status 3.
+Each module that a record lists is taken away, each name is renamed, each law, each cover, each exploration and each
+large size dropped, one at a time; and what the harness loads then must say which. So it must of a name of a chapter
+or an operation that is misspelt where it chooses what is judged. At last a few of these are done to the files of a
+copy of the tree, and a run must end with status 3.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -20,15 +22,18 @@ from hypothesis import strategies as st
 
 from kvadapters import reference
 from kvconform.bugs import known_bugs
-from kvconform.checks import covers
+from kvconform.checks import covers, exploration, large, suite
+from kvconform.checks.check import Check
 from kvconform.generate import frozen_covers, walks
 from kvconform.generate import registry as strategies
 from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.laws import law
 from kvconform.laws import registry as laws
 from kvref import list_model
 from kvspec import costs, registry
 from kvspec.errors import CannotRun, NotWhole
+from kvspec.operations.table import caches_with
 from kvspec.registry import KINDS, RECORDS
 from kvspec.session import operations
 from support import fakes
@@ -152,6 +157,57 @@ def test_a_cover_that_is_not_frozen_is_missed(monkeypatch: pytest.MonkeyPatch, c
         demand(lambda: list(covers.checks()), f"cover-{chapter}.json", *([repr(first)] if kept else []))
 
 
+@pytest.mark.parametrize("chapter", list(strategies.planned()))
+def test_a_cover_that_lost_traces_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chapter: str) -> None:
+    file, cut = frozen_covers.path(chapter), tmp_path / "cover.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["covers"][-1]["traces"].pop()
+    cut.write_text(json.dumps(document), encoding="utf-8")
+    monkeypatch.setattr(frozen_covers, "path", lambda _: cut)
+    demand(lambda: frozen_covers.load.__wrapped__(chapter), "cover.json", str(document["traces"]))
+
+
+SOURCES: dict[str, Any] = {"explore": exploration, "large": large}
+CHECKS = [(source, chapter) for chapter, record in RECORDS.items() for source in record.checks]
+
+
+@pytest.mark.parametrize(("source", "chapter"), CHECKS)
+def test_a_check_that_a_record_lists_is_missed(monkeypatch: pytest.MonkeyPatch, source: str, chapter: str) -> None:
+    there = list(SOURCES[source].checks((chapter,)))
+    for dropped in there:
+        monkeypatch.setattr(SOURCES[source], "checks", lambda _, of=dropped: (c for c in there if c != of))
+        demand(lambda: suite.suite.__wrapped__((chapter,)), dropped.id, f"{chapter}.toml")
+
+
+@pytest.mark.parametrize(("source", "chapter"), CHECKS)
+def test_a_check_that_no_record_lists_is_seen(monkeypatch: pytest.MonkeyPatch, source: str, chapter: str) -> None:
+    record = RECORDS[chapter]
+    left = {**record.checks, source: record.checks[source][1:]}
+    monkeypatch.setitem(RECORDS, chapter, registry.convert({**_fields(record), "checks": left}, type(record)))
+    demand(lambda: suite.suite.__wrapped__((chapter,)), record.checks[source][0], f"{chapter}.toml")
+
+
+def test_a_chapter_or_an_operation_that_is_misspelt_is_an_error() -> None:
+    for needs, any_of in ((("ring", "maskk"), ()), (("ring",), (("growing", "maskk"),))):
+        demand(
+            lambda needs=needs, any_of=any_of: Check(
+                "a/b", "a", frozenset(needs), print, "", (*map(frozenset, any_of),)
+            ),
+            "a/b",
+            "'maskk'",
+        )
+    demand(lambda: Exploration("a", (), print, counted_as="maskk"), "'maskk'")
+    demand(lambda: Exploration("a", (), print, over="maskk"), "'maskk'")
+    demand(lambda: caches_with("restor"), "'restor'")
+
+
+def test_a_law_is_drawn_on_a_kind_that_its_clause_binds(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = RECORDS["ring"]
+    kind = registry.convert({**_fields(record.kind), "general": ("CACHE-1",)}, type(record.kind))
+    monkeypatch.setitem(registry._KINDS, "ring", kind)
+    demand(laws.demand_all, "CACHE-10", "ring")
+
+
 def test_a_strategy_that_gives_fewer_traces_than_were_asked_for_is_an_error() -> None:
     assert len(sample.some(st.integers(), 20, seed=0)) == 20
     with pytest.raises(sample.DrewFewer, match="drew 0 traces in 200 attempts; 20 were asked for"):
@@ -195,6 +251,13 @@ CHANGES = {
         "GROW-22",
     ),
     "covers": Change("spec/kvspec/vectors/cover-growing.json", "", "", "cover-growing.json"),
+    "a kind of an exploration": Change(
+        "conformance/kvconform/generate/strategies/snapshot.py",
+        'for kind in caches_with("restore"))',
+        'for kind in ("growing", "ring"))',
+        "/sink, which nothing gives",
+        "SNAP-1",
+    ),
 }
 """A file without new text is deleted."""
 

@@ -134,6 +134,14 @@ VALUES: dict[str, Value] = {value.name: value for record in RECORDS.values() for
 TENSORS: dict[str, Tensor] = {tensor.name: tensor for record in RECORDS.values() for tensor in record.tensors}
 """The arrays of answers."""
 
+
+def demand_chapters(names: Iterable[str], where: str) -> None:
+    """Raise NotWhole for a name that is no chapter's."""
+    for name in names:
+        if name not in RECORDS:
+            raise NotWhole(f"{where} names {name!r}, which is no chapter")
+
+
 OBSERVABLES = tuple(dict.fromkeys(("state", *(o for c in RECORDS.values() for o in c.observe))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
 

@@ -8,7 +8,8 @@ import pytest
 
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import OWN
-from kvspec.operations.table import CHAPTER_OF, OF_ALL, OF_KIND, OPERATIONS
+from kvspec.operations.table import ARGUMENTS, CHAPTER_OF, OF_ALL, OF_KIND, OPERATIONS
+from kvspec.reading.clauses import index
 from kvspec.registry import KINDS, RECORDS, TENSORS, VALUES, fields_of
 from support.chapter_words import named, own
 from tools.floors import PACKAGES
@@ -92,6 +93,22 @@ def test_what_a_record_names_is_there(chapter: str) -> None:
     assert {n for o in record.operations for n in (*o.needs, *(a.needs for a in o.arguments if a.needs))} <= set(
         CHAPTERS
     )
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_abilities_dialects_and_kinds_name_what_is_there(chapter: str) -> None:
+    record, clauses = RECORDS[chapter], set(index())
+    of_abilities = [c for a in record.abilities for c in a.clauses]
+    of_dialects = [c for d in record.dialects for group in (d.see, *d.hides.values()) for c in group]
+    kind = record.kind
+    of_kind = [*kind.general, *kind.unchanged.values(), kind.opens, kind.ownership, kind.bits] if kind else []
+    assert {*of_abilities, *of_dialects, *of_kind} - {""} <= clauses
+    assert {o for a in record.abilities for o in a.operations} <= set(OPERATIONS)
+    named = [(a.argument, ARGUMENTS[o]) for a in record.abilities for o in a.operations if a.argument]
+    assert [argument for argument, there in named if argument not in there] == []
+    values = [(d, v) for d in record.dialects for v in (*d.hides, *d.answers)]
+    assert [v for d, v in values if not d.allows(int(v) if v.lstrip("-").isdigit() else v)] == []
+    assert set(kind.unchanged if kind else ()) | set(kind.begin if kind else ()) <= set(OPERATIONS)
 
 
 def test_every_operation_value_and_tensor_is_one_chapters() -> None:

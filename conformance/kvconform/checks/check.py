@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from kvconform.runner.under_test import AdapterUnderTest
+from kvspec.registry import demand_chapters
 
 SYSTEM = "system"
 """The chapter of the check of all chapters at once."""
@@ -28,6 +29,9 @@ class Check:
     """Groups of chapters, of each of which an adapter must claim one at least."""
     takes_long: bool = False
     """Whether quick runs, and runs of a few clauses, leave it out."""
+
+    def __post_init__(self) -> None:
+        demand_chapters(self.needs.union(*self.any_of), f"the check {self.id}")
 
     def lacks(self, claimed: Collection[str]) -> list[str]:
         """The chapters that it takes and that are not claimed: `ring or store` where one is enough."""

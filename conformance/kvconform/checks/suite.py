@@ -22,8 +22,10 @@ from kvconform.checks.check import SYSTEM, Check
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict.result import source_of
 from kvspec.contract import CHAPTERS, Description
+from kvspec.errors import NotWhole
 from kvspec.operations.table import caches_with
 from kvspec.reading import clauses
+from kvspec.registry import RECORDS
 
 
 @cache
@@ -36,9 +38,9 @@ def suite(chapters: tuple[str, ...] = CHAPTERS, clauses: tuple[str, ...] = ()) -
     """
     first, of_laws = examples.checks(chapters, clauses), laws.checks(chapters, clauses)
     before = (source.checks(chapters) for source in (moved_examples, dialects, geometry, covers))
-    behind = (source.checks(chapters) for source in (exploration, walks))
+    explored = _listed("explore", chapters, exploration.checks(chapters))
     large, system = ((), ()) if clauses else _of_whole_runs(chapters)
-    rest = sorted(chain(*before, of_laws, *behind, large), key=_place)
+    rest = sorted(chain(*before, of_laws, explored, walks.checks(chapters), large), key=_place)
     return {check.id: check for check in (*first, *honesty.checks(), *rest, *system)}
 
 
@@ -46,7 +48,24 @@ def _of_whole_runs(chapters: tuple[str, ...]) -> tuple[Iterable[Check], Iterable
     """Large sizes and the system: a run on a few clauses judges neither, and does not read what makes them."""
     from kvconform.checks import large, system
 
-    return large.checks(chapters), system.checks()
+    return _listed("large", chapters, large.checks(chapters)), system.checks()
+
+
+def _listed(source: str, chapters: tuple[str, ...], found: Iterable[Check]) -> list[Check]:
+    """Give the checks of a source. Raises NotWhole unless they are those that the records of the chapters list."""
+    there = list(found)
+    listed = {
+        f"{chapter}/{source}/{name}" for chapter in chapters for name in RECORDS[chapter].checks.get(source, ())
+    }
+    for check in sorted(listed ^ {check.id for check in there}):
+        where = f"chapters/{check.partition('/')[0]}.toml, [checks] {source},"
+        fault = (
+            "lists the check {}, which nothing gives"
+            if check in listed
+            else "does not list the check {}, which is there"
+        )
+        raise NotWhole(f"{where} {fault.format(check)}")
+    return there
 
 
 def _place(check: Check) -> int:

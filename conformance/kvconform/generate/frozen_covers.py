@@ -13,6 +13,7 @@ from typing import Any
 
 from kvspec import notation
 from kvspec.contract import CHAPTERS
+from kvspec.errors import NotWhole
 from kvspec.trace import Frozen, Outcome, Trace, config_from_json
 
 FOLDER = resources.files("kvspec").joinpath("vectors")
@@ -55,11 +56,14 @@ def path(chapter: str) -> Any:
 
 @cache
 def load(chapter: str) -> tuple[Cover, ...]:
-    """Load the frozen covers of a chapter; an empty list if it has none."""
+    """Load the frozen covers of a chapter; an empty list if it has none. Raises NotWhole where some are gone."""
     if not path(chapter).is_file():
         return ()
     document = json.loads(path(chapter).read_text(encoding="utf-8"))
-    return tuple(_cover(c) for c in document["covers"])
+    covers = tuple(_cover(c) for c in document["covers"])
+    if (there := sum(len(cover.lines) for cover in covers)) != document["traces"]:
+        raise NotWhole(f"kvspec/vectors/{path(chapter).name} has {there} traces; it says {document['traces']}")
+    return covers
 
 
 def _cover(c: dict[str, Any]) -> Cover:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvconform.laws import law
 from kvspec.errors import NotWhole
 from kvspec.reading.clauses import index
-from kvspec.registry import RECORDS, modules
+from kvspec.registry import RECORDS, modules, opened
 
 modules("kvconform.laws")  # importing a module registers its laws
 
@@ -16,6 +16,9 @@ def demand_all() -> None:
     there = {(each.clause, each.kind) for each in law.LAWS}
     if wrong := {c.id for c in index().values() if c.law} ^ {clause for clause, _ in listed}:
         raise NotWhole(f"a law is marked in its chapter, and [laws] of its record lists it; not {sorted(wrong)}")
+    for clause, kind in sorted(listed):
+        if index()[clause].general and clause not in opened(kind).general:
+            raise NotWhole(f"[laws] of a record lists {clause} on {kind}, whose [kind] general does not list it")
     for clause, kind in sorted(listed ^ there):
         where = f"kvconform/laws/{index()[clause].chapter}.py has no"
         raise NotWhole(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
+from kvspec.errors import NotWhole
 from kvspec.geometry import OWN, OWN_SIZES, Config
 from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
 from kvspec.similar import did_you_mean
@@ -60,7 +61,9 @@ OF_KIND: dict[str, frozenset[str]] = {
 
 
 def caches_with(operation: str) -> tuple[str, ...]:
-    """Give the kinds of caches of one sequence that have an operation."""
+    """Give the kinds of caches of one sequence that have an operation. Raises NotWhole where there is none such."""
+    if operation not in OPERATIONS:
+        raise NotWhole(f"kinds with {operation!r} are asked for, which is no operation")
     return tuple(kind for kind in CACHES if operation in OF_KIND[kind])
 
 

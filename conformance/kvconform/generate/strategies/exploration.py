@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from kvspec.registry import demand_chapters
+
 
 @dataclass(frozen=True)
 class Exploration:
@@ -22,6 +24,9 @@ class Exploration:
     """The chapter to whose traces it adds something."""
     any_of: tuple[tuple[str, ...], ...] = ()
     """Groups of chapters: of each it takes one at least, and draws on all that are claimed, which it is told."""
+
+    def __post_init__(self) -> None:
+        demand_chapters({self.counted_as, self.over} - {""}, f"the exploration {self.name}")
 
     def number(self, traces: int) -> int:
         """Give how many it draws where others draw so many: half of them if it adds something to the traces of
