@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvadapters.probe.arrays import Array
 from kvadapters.probe.layout import HEAD_DIM, Layout
-from kvadapters.probe.network import Array, Network
+from kvadapters.probe.network import Network
 from kvadapters.probe.views import View
 from kvspec.errors import BadInput
 
@@ -38,6 +39,8 @@ class Architecture:
     out_norm: bool = False
     sink: float | None = None
     latent: bool = False
+    gated: bool = False
+    """Whether what attention gives is multiplied by a gate."""
     scaled_embedding: bool = False
     """Whether the network multiplies embeddings by the root of the hidden size."""
     free_head_dim: bool = True
@@ -98,5 +101,10 @@ def period(layout: Layout) -> int | None:
 
 def types(layout: Layout) -> list[str]:
     """Name the layers as `layer_types` does."""
-    names = {"full": "full_attention", "window": "sliding_attention", "chunk": "chunked_attention"}
+    names = {
+        "full": "full_attention",
+        "window": "sliding_attention",
+        "chunk": "chunked_attention",
+        "linear": "linear_attention",
+    }
     return [names[view.kind] for view in layout.layers]

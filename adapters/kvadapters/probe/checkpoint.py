@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kvadapters.probe import architectures, weights
+from kvadapters.probe import architectures, linear_weights, weights
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, sizes
 from kvadapters.probe.formats import gguf, llama_cpp, safetensors, tokenizer
 from kvadapters.probe.layout import HEAD_DIM, Layout
@@ -141,6 +141,10 @@ def _leave(into: Path, files: Mapping[str, Any]) -> None:
 
 def _elements(architecture: Architecture, layout: Layout) -> int:
     """Count the elements of a checkpoint, but for some small tensors."""
-    queries = layout.heads * (2 if architecture.latent else 1)  # half of a latent layer's have no RoPE
+    queries = layout.heads * (
+        2 if architecture.latent or architecture.gated else 1
+    )  # half are without RoPE, or gates
     rows = (queries + layout.heads + 2 * layout.kv_heads) * HEAD_DIM + 3 * FEED_FORWARD
-    return layout.hidden * (2 * layout.vocabulary + len(layout.layers) * rows)
+    linear = len(layout.blocks) - len(layout.layers)
+    more = linear_weights.rows(layout) + 3 * FEED_FORWARD
+    return layout.hidden * (2 * layout.vocabulary + (len(layout.layers) - linear) * rows + linear * more)

@@ -1,13 +1,13 @@
 """Histories of an engine's cache: appends of many sizes, rewinds and copies, the shortest first.
 
-Sizes lie around the end of a window or a chunk, where engines change what they do."""
+Sizes lie around the end of a window, a chunk or a convolution, where engines change what they do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kvadapters.probe.views import View
+from kvadapters.probe.views import CONVOLUTION, View
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ History = tuple[Step, ...]
 
 def histories(layers: Sequence[View], most: int, abilities: frozenset[str]) -> list[History]:
     """Give histories of at most `most` tokens, the shortest first. `abilities` may hold `rewind` and `copy`."""
-    around = {at for view in layers if view.size for at in (view.size - 1, view.size, view.size + 1)}
-    sizes = sorted({1, 5, 17, *around, *(2 * view.size + 1 for view in layers if view.size)} - {0})
+    ends = {CONVOLUTION.size if view.kind == "linear" else view.size for view in layers} - {0}
+    around = {at for end in ends for at in (end - 1, end, end + 1)}
+    sizes = sorted({1, 5, 17, *around, *(2 * end + 1 for end in ends)} - {0})
     found = {h: None for h in (*_appends(sizes), *_with(sizes, abilities)) if 0 < _longest(h) <= most}
     return sorted(found, key=lambda h: (_longest(h), len(h)))
 

@@ -1,16 +1,16 @@
 """Where everything stands in the hidden state of a probe, and which ids its vocabulary has.
 
-The hidden state, in order: one dimension for each content id, one constant, then a block for each layer. A block
-has what the layer's queries saw (one dimension for each content id), the same from the heads that show distances,
-the sums of both, and a fingerprint. The vocabulary: the content ids; three ids of known logits (`ONE`, `HALF`,
-`ZERO`); then one id for each dimension of the blocks."""
+The hidden state, in order: one dimension for each content id, one constant, then a block for each layer, and one
+for the convolution of each linear layer. A block has what the layer's queries saw (one dimension for each content
+id), the same from the heads that show distances, the sums of both, and a fingerprint. The vocabulary: the content
+ids; three ids of known logits (`ONE`, `HALF`, `ZERO`); then one id for each dimension of the blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvadapters.probe.views import View
+from kvadapters.probe.views import CONVOLUTION, View
 
 HEAD_DIM = 64
 TOKEN, CONSTANT = 64.0, 64.0
@@ -19,7 +19,7 @@ TOKEN, CONSTANT = 64.0, 64.0
 
 @dataclass(frozen=True)
 class Block:
-    """The dimensions of one layer's block. `sums` are those of the seen heads and of the distance heads."""
+    """The dimensions of one block. `sums` are those of the seen heads and of the distance heads."""
 
     seen: slice
     distance: slice
@@ -54,9 +54,15 @@ class Layout:
         return self.ids
 
     @property
+    def blocks(self) -> list[tuple[int, View]]:
+        """What each block shows: a layer, and a view of it."""
+        linear = [(number, CONVOLUTION) for number, view in enumerate(self.layers) if view.kind == "linear"]
+        return [*enumerate(self.layers), *linear]
+
+    @property
     def used(self) -> int:
         """Dimensions in use."""
-        return self.ids + 1 + len(self.layers) * self._block
+        return self.ids + 1 + len(self.blocks) * self._block
 
     @property
     def _block(self) -> int:
@@ -78,9 +84,9 @@ class Layout:
         """Query heads that share a kv head: the first shows what is seen, the second distances."""
         return self.heads // self.kv_heads
 
-    def block(self, layer: int) -> Block:
-        """Give the dimensions of a layer's block."""
-        at = self.ids + 1 + layer * self._block
+    def block(self, number: int) -> Block:
+        """Give the dimensions of a block: first come those of the layers."""
+        at = self.ids + 1 + number * self._block
         seen, distance = slice(at, at + self.ids), slice(at + self.ids, at + 2 * self.ids)
         sums = at + 2 * self.ids
         return Block(seen, distance, (sums, sums + 1), slice(sums + 2, sums + 2 + self.prints))
@@ -108,11 +114,13 @@ class Layout:
         """Name every id: `t7` is content; `layer1.seen.7` shows whether layer 1 saw it."""
         yield from (f"t{t}" for t in range(self.ids))
         yield from ("<one>", "<half>", "<zero>")
-        for layer in range(len(self.layers)):
+        for number, (layer, view) in enumerate(self.blocks):
+            name = f"layer{layer}" if number < len(self.layers) else f"layer{layer}.{view.kind}"
             for block, size in (("seen", self.ids), ("distance", self.ids), ("sum", 2), ("print", self.prints)):
-                yield from (f"layer{layer}.{block}.{i}" for i in range(size))
+                yield from (f"{name}.{block}.{i}" for i in range(size))
 
     def norm(self, layer: int) -> float:
         """Give the root mean square of the hidden state before a layer, as far as it is the same for all tokens."""
-        squares = TOKEN**2 + CONSTANT**2 + layer * 2 * self.ballast**2
+        written = sum(below < layer for below, _ in self.blocks)
+        squares = TOKEN**2 + CONSTANT**2 + written * 2 * self.ballast**2
         return float((squares / self.hidden) ** 0.5)

@@ -1,8 +1,8 @@
 """A small transformer in float64: what the logits of a probe must be.
 
 One network serves all architectures; what they differ in is data of a layer: norms of queries and keys, a norm
-behind attention, learned sinks, latent rows, and how RoPE pairs dimensions. Feed-forward parts of a probe add zero
-and are left out."""
+behind attention, learned sinks, latent rows, and how RoPE pairs dimensions. Linear layers are apart, in `linear`.
+Feed-forward parts of a probe add zero and are left out."""
 
 from __future__ import annotations
 
@@ -13,26 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kvadapters.probe.arrays import Array, Float64, Mask, Thin
+from kvadapters.probe.linear import Linear
 from kvadapters.probe.views import View
-
-Array = NDArray[np.floating]
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-
-class Thin:
-    """A matrix of a probe, [n, m], in float64 and without the rows and columns that hold zeros alone: most do."""
-
-    def __init__(self, whole: Array) -> None:
-        self.size = len(whole)
-        self.rows, self.columns = (np.flatnonzero(whole.any(axis)) for axis in (1, 0))
-        self.part = np.ascontiguousarray(whole[np.ix_(self.rows, self.columns)].T, np.float64)
-
-    def of(self, x: Float64) -> Float64:
-        """Multiply each vector of x by the matrix: float64 [..., n]."""
-        out = np.zeros((*x.shape[:-1], self.size))
-        out[..., self.rows] = x[..., self.columns] @ self.part
-        return out
 
 
 @dataclass(frozen=True)
@@ -98,14 +81,15 @@ class Network:
     eps: float
     embedding: Array
     embedding_factor: float
-    layers: Sequence[Layer]
+    layers: Sequence[Layer | Linear]
     output: Array
 
     def hidden(
         self, tokens: Sequence[int], masks: dict[int, Mask] | None = None, positions: Sequence[int] | None = None
     ) -> Float64:
         """Give the hidden states before the last norm, float64 [n, hidden]. `masks` replaces what queries see in
-        some layers, bool [n, n]; `positions` those that RoPE uses."""
+        some layers, bool [n, n], and by the number of its block what a convolution holds; `positions` those that
+        RoPE uses."""
         return self.states(tokens, masks, positions)[-1]
 
     def states(
@@ -121,13 +105,22 @@ class Network:
         found = list(states)
         for number in range(len(states) - 1, len(self.layers)):
             layer, x = self.layers[number], found[-1]
-            sees = masks.get(number)
-            found.append(x + self._attention(layer, x, layer.view.sees(len(x)) if sees is None else sees, at))
+            sees = masks.get(number, layer.view.sees(len(x)))
+            if isinstance(layer, Linear):
+                window = masks.get(layer.block, layer.window.sees(len(x)))
+                found.append(x + layer.given(self._normed(x), sees, window, at, self.eps))
+            else:
+                found.append(x + self._attention(layer, x, sees, at))
         return found
 
     def logits(self, hidden: Float64) -> Float64:
         """Give the logits of hidden states, float64 [n, vocabulary]."""
         return self._normed(hidden) @ self.wide_output
+
+    @property
+    def attending(self) -> list[Layer]:
+        """The layers that attend: of most architectures all."""
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
     @cached_property
     def wide_output(self) -> Float64:
@@ -137,11 +130,16 @@ class Network:
     def values(self, number: int, x: Float64) -> Float64:
         """Give a layer's values of hidden states, float64 [n, heads, d]: kv heads, or all heads of a latent
         layer."""
-        return self._values(self.layers[number], self._normed(x))
+        layer = self.layers[number]
+        if isinstance(layer, Linear):
+            return layer.rows(self._normed(x)).reshape(len(x), self.kv_heads, -1)
+        return self._values(layer, self._normed(x))
 
     def scores(self, number: int, x: Float64, head: int, distances: NDArray[np.integer]) -> Float64:
-        """Give the scores of a query and a key of the same hidden state, [hidden], at distances."""
+        """Give the scores of a query and a key of the same hidden state, [hidden], at distances, in a layer that
+        attends."""
         layer = self.layers[number]
+        assert isinstance(layer, Layer)
         h, n = self._normed(x[None]), len(distances)
         asked, kept = (part.of(h).repeat(n, axis=0) for part in layer.thin[:2])
         query = self._turned(layer, asked, layer.gains and layer.gains[0], distances)[:, head]

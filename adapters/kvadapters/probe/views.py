@@ -1,4 +1,4 @@
-"""What the queries of a layer see: all rows, a window, or a chunk."""
+"""What the queries of a layer see: all rows, a window, a chunk, or a state that rows entered."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ MOST_LAYERS, LARGEST = 16, 1 << 20
 
 @dataclass(frozen=True)
 class View:
-    """A rule of what a query sees: `full`, `window` (the newest `size` rows, its own among them), or `chunk` (rows
-    of its own chunk of `size` positions)."""
+    """A rule of what a query sees: `full`, `window` (the newest `size` rows, its own among them), `chunk` (rows of
+    its own chunk of `size` positions), `linear` (a state that all rows entered, each in place of an earlier one of
+    its id), or `conv` (a window of the convolution before a state)."""
 
     kind: str
     size: int = 0
@@ -28,14 +29,14 @@ class View:
         """Give which rows each query sees: bool [rows, rows], a line for each query."""
         query, row = np.arange(rows)[:, None], np.arange(rows)[None]
         causal: NDArray[np.bool_] = row <= query
-        if self.kind == "window":
+        if self.kind in ("window", "conv"):
             causal &= query - row < self.size
         if self.kind == "chunk":
             causal &= query // self.size == row // self.size
         return causal
 
 
-FULL = View("full")
+FULL, CONVOLUTION = View("full"), View("conv", 4)
 
 
 def parsed(text: str) -> tuple[View, ...]:
@@ -47,11 +48,13 @@ def parsed(text: str) -> tuple[View, ...]:
 
 
 def _layers(part: str) -> tuple[View, ...]:
-    found = re.fullmatch(r"(?:(\d{1,3}) *\* *)?(?:(full)|(window|chunk) +(\d{1,9}))", part)
+    found = re.fullmatch(r"(?:(\d{1,3}) *\* *)?(?:(full|linear)|(window|chunk) +(\d{1,9}))", part)
     if not found:
-        raise BadInput(f"{part!r} is no view of a layer; write full, window N or chunk N, such as 'full,window 8'")
+        raise BadInput(
+            f"{part!r} is no view of a layer; write full, linear, window N or chunk N, such as 'full,window 8'"
+        )
     view = View(found[2] or found[3], int(found[4] or 0))
     times = int(found[1] or 1)
-    if not 1 <= times <= MOST_LAYERS or (view != FULL and not 1 <= view.size <= LARGEST):
+    if not 1 <= times <= MOST_LAYERS or (view.kind in ("window", "chunk") and not 1 <= view.size <= LARGEST):
         raise BadInput(f"{part!r}: a size is from 1 to {LARGEST}, and there are 1 to {MOST_LAYERS} layers")
     return (view,) * times

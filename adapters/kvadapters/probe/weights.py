@@ -9,8 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from kvadapters.probe.architecture import Architecture
+from kvadapters.probe.arrays import Array
 from kvadapters.probe.layout import CONSTANT, HEAD_DIM, TOKEN, Layout
-from kvadapters.probe.network import Array, Latent, Layer, Network, Rope
+from kvadapters.probe.linear import Linear
+from kvadapters.probe.linear_weights import linear
+from kvadapters.probe.network import Latent, Layer, Network, Rope
+from kvadapters.probe.short import short
 from kvadapters.probe.views import View
 
 PAIRS = ((1.0, 1.0, 0.5), (0.06, 0.5, 0.8), (0.001, 1.5, 0.8))
@@ -23,12 +27,6 @@ ONE_LOGIT, NEXT_LOGIT, WEIGHT_LOGIT, PRINT_LOGIT = 20.0, 24.0, 8.0, 2.0
 """Logits of the constant, of the next content id, of a weight of 1, and of a fingerprint of 1. Half of the
 constant's is above all weights, so that both of its ids are always among the likeliest."""
 SEED = 31
-
-
-def short(x: float) -> float:
-    """Round to eight significant bits."""
-    mantissa, exponent = math.frexp(x)
-    return math.ldexp(round(mantissa * 256), exponent - 8)
 
 
 def network(architecture: Architecture, layout: Layout, sensitive: bool = False) -> Network:
@@ -49,7 +47,9 @@ def network(architecture: Architecture, layout: Layout, sensitive: bool = False)
     )
 
 
-def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer:
+def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer | Linear:
+    if layout.layers[number].kind == "linear":
+        return linear(layout, number, _values(layout, number))
     rope = _rope(architecture, layout.layers[number])
     query, key = _distance_heads(architecture, layout, number, rope)
     values = _values(layout, number)
@@ -175,7 +175,7 @@ def _output(layout: Layout) -> Array:
     output[layout.one + 1, layout.constant] = output[layout.one, layout.constant] / 2
     blocks = np.arange(layout.ids + 1, layout.used)
     output[layout.id_of(0) + blocks, blocks] = short(WEIGHT_LOGIT * norm)
-    for number in range(len(layout.layers)):
+    for number in range(len(layout.blocks)):
         block = layout.block(number)
         for total in block.sums:
             output[layout.id_of(total), total] /= layout.ballast
@@ -192,7 +192,7 @@ def _sensitive(layout: Layout) -> Array:
     was seen is made unlikely, or a text would soon repeat one."""
     output = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     draw, norm, ids = np.random.default_rng(SEED), layout.norm(len(layout.layers)), np.arange(layout.ids)
-    for number in range(len(layout.layers)):
+    for number in range(len(layout.blocks)):
         block = layout.block(number)
         for part, share in ((block.seen, SEEN_SHARE), (block.distance, SEEN_SHARE), (block.prints, PRINT_SHARE)):
             output[: layout.ids, part] = share * norm * draw.standard_normal((layout.ids, part.stop - part.start))

@@ -18,6 +18,7 @@ CASES = {
     "gpt-oss": "full,window 5",
     "deepseek": "full,full",
     "llama4": "chunk 8,full",
+    "qwen3-next": "linear,full",
 }
 """Layers of each architecture."""
 

@@ -37,7 +37,10 @@ def test_a_right_engine_is_not_accused(probes: dict[str, Probe], name: str) -> N
             assert judgement.wrong == [], judgement.told()
     same = read(probe, [5] * 4, engines.logits(probe, [5] * 4))
     counts = [[row.count for row in reading.rows] for reading in same.readings]
-    assert counts == [[int(reading.view.sees(4)[reading.query].sum())] for reading in same.readings]
+    assert counts == [
+        [1 if reading.view.kind == "linear" else int(reading.view.sees(4)[reading.query].sum())]
+        for reading in same.readings
+    ], "a state holds the newest row of an id"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -50,9 +53,9 @@ def test_the_reading_is_what_the_view_shows(probes: dict[str, Probe], name: str)
         assert {row.positions for row in reading.rows} == {(p,) for p in visible}
         assert reading.seen == len(visible) and {row.count for row in reading.rows} == {1}
         assert np.allclose([row.weight for row in reading.rows], 1 / len(visible), rtol=1e-4)
-        if probe.network.layers[reading.layer].rope:
+        if getattr(probe.network.layers[reading.layer], "rope", "a linear layer"):
             assert all(reading.query - row.positions[0] in row.distances for row in reading.rows)
-            assert np.mean([len(row.distances) for row in reading.rows]) < 1.5
+            assert np.mean([len(row.distances) for row in reading.rows]) <= 1.5
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "gemma3"])
@@ -101,11 +104,11 @@ def reused(probe: Probe, first: list[int], block: list[int], other: list[int], r
     a, b, c = len(first), len(first) + len(block), len(first) + len(block) + len(other)
     tokens = [*first, *block, *other, *rest]
     positions = [*range(b), *range(len(other)), *range(b, b + len(rest))]
-    n, at = len(tokens), np.arange(len(tokens))
+    at = np.arange(len(tokens))
     sees = at[None] <= at[:, None]
     sees[b:, :a] = False
     sees[b:c, a:b] = False
-    masks = {layer: sees & probe_view(view, positions, n) for layer, view in enumerate(probe.layout.layers)}
+    masks = {n: sees & probe_view(view, positions, len(at)) for n, (_, view) in enumerate(probe.layout.blocks)}
     return engines.logits(probe, tokens, masks=masks, positions=positions)[c:]
 
 

@@ -34,6 +34,7 @@ LAYERS = {
     "gpt-oss": ("full,window 8", "4*window 8,4*full"),
     "deepseek": ("full,full", "8*full"),
     "llama4": ("chunk 16,full", "6*chunk 16,2*full"),
+    "qwen3-next": ("full,linear", "linear,linear,full,linear", "4*linear,4*full"),
 }
 CASES = [(name, layers) for name, all_layers in LAYERS.items() for layers in all_layers]
 ROWS = 40
@@ -53,6 +54,12 @@ def model(folder: Path, dtype: str) -> Any:
     )
     assert not any(info.values()), info
     return found
+
+
+def attending(probe: Probe) -> set[int]:
+    """The first and the last layer that attends: linear layers have no mask."""
+    found = [number for number, view in enumerate(probe.layout.layers) if view.kind != "linear"]
+    return {found[0], found[-1]}
 
 
 def ask(engine: Any, tokens: list[int], **more: Any) -> Any:
@@ -83,7 +90,7 @@ def test_it_is_read_right_and_broken_masks_are_named(tmp_path: Path, name: str, 
     assert np.abs(answers - engines.logits(probe, tokens)).max() < DTYPES[dtype][1]
     assert read(probe, tokens, answers, precision).wrong == []
     assert (answers.argmax(1) == (np.array(tokens) + 1) % probe.layout.ids).all(), "greedy text counts"
-    for layer in {0, len(probe.layout.layers) - 1}:
+    for layer in attending(probe):
         sees = probe.layout.layers[layer].sees(ROWS)
         for query, row, sort in ((33, 32, "missing"), (20, 25, "extra")):
             with masked(engine, layer, engines.without(sees, query, row)):
@@ -114,9 +121,10 @@ def test_tokens_alone(tmp_path: Path, name: str) -> None:
     out = engine.generate(torch.tensor([prompt]), max_new_tokens=8, do_sample=False)[0].tolist()[24:]
     judgement = read_tokens(probe, prompt, out)
     assert judgement.wrong == [] and len(set(out)) > 4, judgement.told()
-    sees = probe.layout.layers[1].sees(24)
+    layer = max(attending(probe))
+    sees = probe.layout.layers[layer].sees(24)
     sees[23, 22] = False
-    with masked(engine, 1, sees):
+    with masked(engine, layer, sees):
         chosen = int(ask(engine, prompt)[-1].argmax())
     assert read_tokens(probe, prompt, [chosen]).wrong == ([] if chosen == out[0] else [0])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvadapters.probe.architecture import Architecture
-from kvadapters.probe.architectures import deepseek, gemma3, gpt_oss, llama, llama4, phi3
+from kvadapters.probe.architectures import deepseek, gemma3, gpt_oss, llama, llama4, phi3, qwen3_next
 from kvspec.errors import BadInput
 
 ARCHITECTURES = {
@@ -17,6 +17,7 @@ ARCHITECTURES = {
         gpt_oss.GPT_OSS,
         deepseek.DEEPSEEK,
         llama4.LLAMA4,
+        qwen3_next.QWEN3_NEXT,
     )
 }
 

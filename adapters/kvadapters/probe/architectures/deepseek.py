@@ -6,8 +6,9 @@ import numpy as np
 
 from kvadapters.probe.architecture import Architecture, Config, Tensors
 from kvadapters.probe.architectures import llama
+from kvadapters.probe.arrays import Array
 from kvadapters.probe.layout import HEAD_DIM, Layout
-from kvadapters.probe.network import Array, Layer, Network
+from kvadapters.probe.network import Layer, Network
 
 NOPE = HEAD_DIM
 """Dimensions of a query without RoPE, all 0."""
@@ -42,7 +43,7 @@ def _config(layout: Layout) -> Config:
 
 def _tensors(network: Network) -> Tensors:
     found = llama.tensors(network)
-    for number, layer in enumerate(network.layers):
+    for number, layer in enumerate(network.attending):
         prefix = f"model.layers.{number}.self_attn"
         for name in ("k_proj", "v_proj"):
             del found[f"{prefix}.{name}.weight"]

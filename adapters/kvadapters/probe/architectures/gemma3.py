@@ -31,7 +31,7 @@ def _config(layout: Layout) -> Config:
 
 def _tensors(network: Network) -> Tensors:
     found, hidden = llama.tensors(network), network.embedding.shape[1]
-    for number, layer in enumerate(network.layers):
+    for number, layer in enumerate(network.attending):
         one, prefix = np.ones(hidden, np.float32), f"model.layers.{number}"
         found[f"{prefix}.post_attention_layernorm.weight"] = one * (layer.out_gain or 1)
         found[f"{prefix}.pre_feedforward_layernorm.weight"] = one

@@ -34,7 +34,7 @@ def _config(layout: Layout) -> Config:
 def _tensors(network: Network) -> Tensors:
     hidden = network.embedding.shape[1]
     found = {name: tensor for name, tensor in llama.tensors(network).items() if ".mlp." not in name}
-    for number, layer in enumerate(network.layers):
+    for number, layer in enumerate(network.attending):
         found |= {f"model.layers.{number}.{name}": part for name, part in (_more(network, layer, hidden)).items()}
     return found
 

@@ -12,7 +12,7 @@ THETA = 10000.0
 
 
 def tensors(network: Network) -> Tensors:
-    """Give the tensors under the names that most architectures use."""
+    """Give the tensors under the names that most architectures use. Linear layers have no attention."""
     hidden = network.embedding.shape[1]
     found: Tensors = {
         "model.embed_tokens.weight": network.embedding,
@@ -20,7 +20,7 @@ def tensors(network: Network) -> Tensors:
         "lm_head.weight": network.output,
     }
     for number, layer in enumerate(network.layers):
-        parts = attention(layer) | feed_forward(hidden) | norms(hidden)
+        parts = (attention(layer) if isinstance(layer, Layer) else {}) | feed_forward(hidden) | norms(hidden)
         found |= {f"model.layers.{number}.{name}.weight": tensor for name, tensor in parts.items()}
     return found
 

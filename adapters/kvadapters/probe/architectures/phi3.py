@@ -24,7 +24,7 @@ def _config(layout: Layout) -> Config:
 
 def _tensors(network: Network) -> Tensors:
     found, hidden = llama.tensors(network), network.embedding.shape[1]
-    for number, layer in enumerate(network.layers):
+    for number, layer in enumerate(network.attending):
         prefix = f"model.layers.{number}"
         for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"):
             del found[f"{prefix}.{name}.weight"]

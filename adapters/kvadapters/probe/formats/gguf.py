@@ -11,7 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from kvadapters.probe.network import Array
+from kvadapters.probe.arrays import Array
 
 Value = str | bool | int | float | Sequence[str] | Sequence[float]
 """A value of the header. Whole numbers are written as u32, others as f32, several texts or others as an array."""

@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from kvadapters.probe.network import Array
+from kvadapters.probe.arrays import Array
 
 DTYPES = {
     "f32": ("F32", np.dtype(np.float32), "float32"),

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kvadapters.probe.arrays import Float64
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.network import Float64
 from kvadapters.probe.reader.precision import Precision
 from kvspec.errors import BadInput
 

@@ -11,15 +11,15 @@ from kvadapters.probe.views import View
 
 def judged(judgement: Judgement) -> Judgement:
     """Add what the findings of each layer have in common."""
-    layers = sorted({reading.layer for reading in judgement.wrong})
-    notes = [note for layer in layers for note in _notes(judgement, layer)]
+    views = dict.fromkeys((reading.layer, reading.view) for reading in judgement.wrong)
+    notes = [note for layer, view in views for note in _notes(judgement, layer, view)]
     return replace(judgement, notes=tuple(notes))
 
 
-def _notes(judgement: Judgement, layer: int) -> Iterator[str]:
-    readings = [reading for reading in judgement.readings if reading.layer == layer]
+def _notes(judgement: Judgement, layer: int, view: View) -> Iterator[str]:
+    readings = [r for r in judgement.readings if (r.layer, r.view) == (layer, view)]
     if any(f.sort in ("extra", "missing") for r in readings for f in r.findings):
-        found = [v for v in views(readings[0].view, len(judgement.tokens)) if _fits(v, readings)]
+        found = [v for v in views(view, len(judgement.tokens)) if _fits(v, readings)]
         names = [str(v) for v in found[:1]] + ["full"] * (View("full") in found[1:])
         if names:
             yield f"layer {layer}: all of these queries see what a layer of {' or '.join(names)} shows"

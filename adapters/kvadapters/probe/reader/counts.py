@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kvadapters.probe.network import Float64
+from kvadapters.probe.arrays import Float64
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kvadapters.probe.network import Float64
+from kvadapters.probe.arrays import Float64
 from kvadapters.probe.reader.expected import ExpectedLayer
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.reading import Finding, Reading, Row

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kvadapters.probe.arrays import Float64, Mask
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.network import Float64, Mask
+from kvadapters.probe.linear import Linear, newest
+from kvadapters.probe.views import View
 
 BEYOND = 64
 """How much further than the text is long a row's distance is looked for, ahead of the query and behind it."""
@@ -29,7 +31,8 @@ class ExpectedLayer:
     gains: Float64
     """By what each token's query and key differ from those of the constant alone, [n]."""
     curve: Float64
-    """Scores of distance heads at a gain of 1, from distance `-beyond` on."""
+    """Scores of distance heads at a gain of 1, from distance `-beyond` on; of a linear layer the logarithms of
+    weights."""
     beyond: int
 
     def scores(self, query: int, rows: NDArray[np.integer]) -> Float64:
@@ -45,14 +48,16 @@ class ExpectedLayer:
 
 def expected(probe: Probe, tokens: Sequence[int]) -> list[ExpectedLayer]:
     """Compute what every layer must do with a text."""
-    hidden = probe.network.hidden(tokens)
-    return [_layer(probe, hidden, number) for number in range(len(probe.layout.layers))]
+    states = probe.network.states(tokens)
+    return [_block(probe, tokens, states, number) for number in range(len(probe.layout.blocks))]
 
 
-def _layer(probe: Probe, hidden: Float64, number: int) -> ExpectedLayer:
+def _block(probe: Probe, tokens: Sequence[int], states: Sequence[Float64], at: int) -> ExpectedLayer:
     layout, network = probe.layout, probe.network
-    block, below = layout.block(number), hidden.copy()
-    below[:, block.seen.start :] = 0  # blocks are written in order: the later ones are not there yet
+    (number, view), block = layout.blocks[at], layout.block(at)
+    below, hidden, sees = states[number], states[-1], view.sees(len(tokens))
+    if view.kind == "linear":
+        sees = newest(sees, np.asarray(tokens))
     rows = network.values(number, below)
     rows = rows[:, :: layout.group] if probe.architecture.latent else rows
     beyond = len(hidden) + BEYOND
@@ -60,10 +65,18 @@ def _layer(probe: Probe, hidden: Float64, number: int) -> ExpectedLayer:
     alone[layout.constant] = hidden[0, layout.constant]
     norms = np.sqrt((below**2).mean(-1))
     return ExpectedLayer(
-        layout.layers[number].sees(len(hidden)),
+        sees,
         rows.reshape(len(rows), -1),
         hidden[:, block.sums[0]] / layout.ballast,
         np.ones(len(hidden)) if probe.architecture.norms else alone.max() / layout.hidden**0.5 / norms,
-        network.scores(number, alone, 1, np.arange(-beyond, beyond + 1)),
+        _curve(probe, number, view, alone, np.arange(-beyond, beyond + 1)),
         beyond,
     )
+
+
+def _curve(probe: Probe, number: int, view: View, alone: Float64, distances: NDArray[np.integer]) -> Float64:
+    """Give scores of distance heads at distances, where `alone` is the constant's hidden state."""
+    layer = probe.network.layers[number]
+    if isinstance(layer, Linear):
+        return layer.curve(distances, view.kind == "linear")
+    return probe.network.scores(number, alone, 1, distances)

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kvadapters.probe.arrays import Float64
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.layout import HEAD_DIM, Block
-from kvadapters.probe.network import Float64
+from kvadapters.probe.linear import Linear
+from kvadapters.probe.network import Layer
 from kvadapters.probe.reader import answers as forms
 from kvadapters.probe.reader import common, prints, sets
 from kvadapters.probe.reader.counts import Counts, counted
@@ -41,28 +43,31 @@ def read(
         raise BadInput(f"{len(answers)} answers for {len(at)} queries of a text of {len(tokens)} tokens")
     state = forms.state(probe, answers, precision)
     readings = list[Reading]()
-    for number, layer in enumerate(expected(probe, tokens)):
-        sure = not any(reading.findings for reading in readings)
-        one = _OneLayer(probe, tokens, precision, number, layer, sure)
+    for block, layer in enumerate(expected(probe, tokens)):
+        number, _ = probe.layout.blocks[block]
+        sure = not any(reading.findings for reading in readings if reading.layer < number)
+        one = _OneLayer(probe, tokens, precision, block, layer, sure)
         readings += [one.read(state.low[i], state.high[i], query) for i, query in enumerate(at)]
     return common.judged(Judgement(tokens, tuple(readings), tuple(probe.architecture.losses(probe.layout.layers))))
 
 
 class _OneLayer:
-    """Reads the queries of one layer. `sure` says that nothing is wrong below it."""
+    """Reads the queries of one block of a layer. `sure` says that nothing is wrong below the layer."""
 
     def __init__(
         self,
         probe: Probe,
         tokens: Sequence[int],
         precision: Precision,
-        number: int,
+        block: int,
         layer: ExpectedLayer,
         sure: bool,
     ) -> None:
-        self.probe, self.tokens, self.precision, self.number = probe, tokens, precision, number
+        self.probe, self.tokens, self.precision = probe, tokens, precision
         self.expected, self.sure = layer, sure
-        self.block: Block = probe.layout.block(number)
+        self.block: Block = probe.layout.block(block)
+        self.number, self.view = probe.layout.blocks[block]
+        self.linear = isinstance(probe.network.layers[self.number], Linear)
         self.where = defaultdict[int, list[int]](list)
         for position, token in enumerate(tokens):
             self.where[token].append(position)
@@ -85,7 +90,7 @@ class _OneLayer:
 
     def read(self, low: Float64, high: Float64, query: int) -> Reading:
         """Read one query from the bounds of its hidden state, [used]."""
-        blank = Reading(self.number, self.probe.layout.layers[self.number], query)
+        blank = Reading(self.number, self.view, query)
         visible = self.expected.sees[query]
         likely = np.bincount(np.asarray(self.tokens)[visible], minlength=self.probe.layout.ids)
         low, high, coarse = self._widened(low, high, query)
@@ -95,10 +100,11 @@ class _OneLayer:
             return replace(blank, untold=("the sum of the weights is not among the answers",))
         less, more = less / share, more / share
         of_sum = self.precision.relative + coarse / max(share, coarse)
-        spread = of_sum + self.drift + self.drift[less > 0].max(initial=0)
+        drift = float(self.drift[less > 0].max(initial=DRIFT))
+        spread = of_sum + self.drift + drift
         bounds = less / (1 + spread), more / (1 - np.minimum(spread, 0.9))
         counts = counted(*bounds, likely, 2 * len(self.tokens) + 64)
-        blank = replace(blank, share=float(share), share_error=of_sum)
+        blank = replace(blank, share=float(share), share_error=of_sum + drift)
         if counts is None:
             return self._unequal(blank, (less + more) / 2)
         reading = replace(
@@ -116,7 +122,7 @@ class _OneLayer:
         """Widen bounds by what the form of rows adds: a step, times the sum of what a head's row holds, on the mean
         of rows for seen heads, and at most for distance heads, which prefer some rows. Give the bounds, and what is
         added to the sum of weights."""
-        if not self.precision.step:
+        if not self.precision.step or self.linear:  # states have a form of their own
             return low, high, 0.0
         held = np.abs(self.expected.rows[self.expected.sees[query]])
         if self.probe.architecture.latent:
@@ -142,10 +148,10 @@ class _OneLayer:
     def _share(self, reading: Reading, low: Float64, high: Float64) -> Reading:
         """Compare what the weights sum to: 1, where no sink takes a share. Rows that hold zeros take one too."""
         sink, held = self.probe.architecture.sink, reading.seen
-        if self.probe.architecture.out_norm or (sink is not None and held is None):
+        if self.linear or self.probe.architecture.out_norm or (sink is not None and held is None):
             return reading  # a norm behind attention makes all sums the same
         right = 1.0 if sink is None or held is None else held / (held + float(np.exp(sink)))
-        if abs(reading.share / right - 1) <= self.precision.relative + reading.share_error + DRIFT:
+        if abs(reading.share / right - 1) <= self.precision.relative + reading.share_error:
             return reading
         words = f"the weights of {'its' if held is None else held} rows sum to {reading.share:.4g}; "
         if sink is not None:
@@ -155,7 +161,8 @@ class _OneLayer:
         return replace(reading, findings=(*reading.findings, Finding("share", (), words)))
 
     def _distances(self, reading: Reading, low: Float64, high: Float64) -> Reading:
-        if not self.probe.network.layers[self.number].rope:
+        layer = self.probe.network.layers[self.number]
+        if isinstance(layer, Layer) and not layer.rope:
             return reading
         part = self.block.distance
         bounds = np.maximum(low[part], 0) / self.gains, high[part] / self.gains

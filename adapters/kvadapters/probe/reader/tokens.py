@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kvadapters.probe.arrays import Float64, Mask
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.probe.network import Float64, Mask
 from kvadapters.probe.reader.common import views
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.weights import AMPLITUDE, PAIRS
@@ -112,8 +112,8 @@ class Choice:
         layout, precision = self.probe.layout, self.precision
         scores = precision.score(AMPLITUDE, PAIRS[0][1], len(self.text))
         errors = np.abs(hidden) * precision.relative
-        for number in range(len(layout.layers)):
-            block = layout.block(number)
+        for at, (number, _) in enumerate(layout.blocks):
+            block = layout.block(at)
             errors[:, block.seen] = np.abs(hidden[:, block.seen]) * precision.relative + precision.absolute
             errors[:, block.distance] = np.abs(hidden[:, block.distance]) * (
                 np.expm1(2 * scores) + precision.relative

@@ -147,7 +147,8 @@ def replay(parser: ArgumentParser) -> None:
 def probe(parser: ArgumentParser) -> None:
     """Add the options of `kvconform probe`."""
     parser.add_argument(
-        "architecture", help="llama, mistral, qwen3, phi3, gemma3, gpt-oss, deepseek or llama4; see docs/probe.md"
+        "architecture",
+        help="llama, mistral, qwen3, phi3, gemma3, gpt-oss, deepseek, llama4 or qwen3-next; see docs/probe.md",
     )
     parser.add_argument(
         "--layers", default="full,full", help="the view of each layer: full, window N or chunk N (full,full)"
