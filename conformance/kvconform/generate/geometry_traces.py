@@ -10,7 +10,7 @@ from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import Geometry, Met, at, beyond
 from kvconform.generate.variations import blind
-from kvspec.operations.table import OF_KIND, OPEN, RUN, argument, cache_of, parts_of
+from kvspec.operations.table import OF_KIND, OPEN, RUN, Operation, argument, cache_of, parts_of
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.registry import brought
@@ -23,6 +23,13 @@ OWN = {"kv_heads", "k_dim", "v_dim"}
 
 SOME = 32
 """Rows of a page, or of a store's layer, in traces that were moved from another kind."""
+
+
+def called(op: Operation) -> str:
+    """Name what an operation does: on all there is, on a layer, on the first sequence, or on another one."""
+    layer, sequence = op.get("layer"), op.get("sequence")
+    one = "" if sequence is None else " sequence" if sequence else " first sequence"
+    return f"{op['op']}{'' if layer is None else ' layer'}{one}"
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ class _Shown:
 def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tuple[Trace, ...]:
     """Give traces in which caches of a kind do each of their operations at a geometry, without those that other
     traces have `done`; one is observed only at its end."""
-    wanted, left, chosen = set(OF_KIND[kind]) - {RUN.name} - done, list(_candidates(kind)), list[Trace]()
-    own = list[Trace]()
+    left, chosen, own = list(_candidates(kind)), list[Trace](), list[Trace]()
+    wanted = {name for name in calls(kind) if name.split()[0] not in done}
     while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
         left.remove(best)
         if trace := at(best.trace, geometry):
@@ -55,6 +62,11 @@ def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tup
             own += [trace] if trace.kind == kind and best.is_done else []
             wanted -= best.operations
     return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry)))
+
+
+def calls(kind: str) -> Operations:
+    """Give what worked examples on caches of a kind show."""
+    return frozenset().union(*(each.operations for each in _candidates(kind))) - {RUN.name}
 
 
 def _length(trace: Trace) -> int:
@@ -86,7 +98,7 @@ def caches(trace: Trace) -> Iterator[tuple[str, Met]]:
 def _candidates(kind: str) -> tuple[_Shown, ...]:
     """Worked examples on caches of a kind; for operations that none of them shows, those of other kinds, moved."""
     own = [_Shown(e.trace, found) for e, each in _examples() if (found := each.get(kind))]
-    lacks = set(OF_KIND[kind]).difference(*(each.operations for each in own))
+    lacks = set(OF_KIND[kind]).difference(*({name.split()[0] for name in each.operations} for each in own))
     beside = _Shown(replace(own[0].trace, ops=({"op": OPEN.name, "cache": "B"},)), frozenset({OPEN.name}))
     return (*own, *(each for each in (*_others(kind, lacks), beside) if each.operations & lacks))
 
@@ -106,7 +118,7 @@ def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
             few = {name: SOME for name in ("max_len", "page_size") if getattr(trace.config, name)}
             trace = replace(trace, config=trace.config.changed(**few))
             steps = walk(trace, trace.ops).steps  # another kind may refuse what this one took
-            done = (op["op"] for op, step in zip(trace.ops, steps, strict=True) if step.result == "ok")
+            done = (called(op) for op, step in zip(trace.ops, steps, strict=True) if step.result == "ok")
             yield _Shown(trace, frozenset(done))
 
 
@@ -121,5 +133,5 @@ def _operations(example: Example) -> dict[str, Operations]:
         if row.said and "refused" not in said and "unsupported" not in said:
             for part in (part for part in parts_of(op) if not OWN & set(part) and cache_of(part) in kinds):
                 kind = kinds[cache_of(part)]
-                found[kind] = found.get(kind, frozenset()) | {part["op"]}
+                found[kind] = found.get(kind, frozenset()) | {called(part)}
     return found

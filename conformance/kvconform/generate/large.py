@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from kvconform.generate import frozen_large, large_attention, large_beside, large_caches
+from kvconform.generate import frozen_large, large_attention, large_beside, large_caches, large_calls
 from kvconform.generate.amounts import MOST_VISIBLE
+from kvconform.generate.large_recipe import Recipe
 from kvconform.generate.other_kinds import moved
 from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
@@ -68,7 +69,12 @@ def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
 
 def sizes() -> Iterator[Size]:
     """Give every size, chapter by chapter."""
-    for recipe in (*large_caches.RECIPES, *large_beside.RECIPES, *large_attention.RECIPES):
-        widths = WIDTHS if recipe.widths else ()
-        met = sorted({n for n in (*BOUNDARIES, *widths) if recipe.least <= n <= recipe.most})
-        yield Size(recipe.chapter, recipe.size, recipe.needs, tuple(met), recipe.on, recipe.make)
+    for module in (large_caches, large_beside, large_attention, large_calls):
+        for recipe in module.RECIPES:
+            yield Size(recipe.chapter, recipe.size, recipe.needs, _met(recipe), recipe.on, recipe.make)
+
+
+def _met(recipe: Recipe) -> tuple[int, ...]:
+    """Give the boundaries that a recipe meets."""
+    widths = WIDTHS if recipe.widths else ()
+    return recipe.at or tuple(sorted({n for n in (*BOUNDARIES, *widths) if recipe.least <= n <= recipe.most}))

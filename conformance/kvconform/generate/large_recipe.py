@@ -22,6 +22,8 @@ class Recipe:
     least: int = 1
     widths: bool = False
     """Whether the widths of heads are boundaries too."""
+    at: tuple[int, ...] = ()
+    """The boundaries, where they are not those from `least` to `most`."""
     beside: tuple[str, ...] = ()
     """Chapters that it takes beside its own."""
     on: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ becomes several.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +44,7 @@ class Geometry:
 
 GEOMETRIES = (
     Geometry("latent", 1, 576, 512, 17, 2),
-    Geometry("many heads", 64, 64, 72, 1, 2),
+    Geometry("many heads", 64, 64, 72, 2, 2),
     Geometry("wide heads", 9, 256, 192, 4, 2),
     Geometry("many layers", 5, 24, 20, 1, 61),
     Geometry("many sequences", 4, 24, 20, 33, 2),
@@ -51,7 +52,10 @@ GEOMETRIES = (
 """Latent rows and layers as of DeepSeek, heads as of Llama 70B, wide heads as of Gemma, a batch as of a server.
 Each lies beyond several boundaries at once."""
 
-BOUNDARIES = {
+Boundaries = Mapping[str, tuple[int, ...]]
+"""Classes of sizes, by the first size of each."""
+
+BOUNDARIES: Boundaries = {
     "kv_heads": (5, 9, 33),
     "k_dim": (17, 64, 128, 256),
     "v_dim": (17, 64, 128, 256),
@@ -59,6 +63,9 @@ BOUNDARIES = {
     "layers": (9, 33),
 }
 """Classes of geometry: sizes from which on a kernel may do something else."""
+
+PAIRED: Boundaries = {"kv_heads": (17,), "k_dim": (64,), "v_dim": (64,), "batch": (2,)}
+"""Sizes of which a kernel may meet two at once: each pair of them is a class, too."""
 
 ROWS = {"kv_heads": 1, "k_dim": 2, "v_dim": 2}
 SIZES = ROWS | {"batch": 1, "layers": 1}
@@ -90,11 +97,11 @@ Met = frozenset[tuple[str, int]]
 """Boundaries that a cache lies beyond, each with the name of its size."""
 
 
-def beyond(config: Config, sequences: int = 0) -> Met:
+def beyond(config: Config, sequences: int = 0, boundaries: Boundaries = BOUNDARIES) -> Met:
     """Give the boundaries that a cache of this config lies beyond; `sequences`: those of a store's batch."""
-    sizes = {name: getattr(config, name) or 0 for name in BOUNDARIES}
+    sizes = {name: getattr(config, name) or 0 for name in boundaries}
     sizes["batch"] = max(sizes["batch"], sequences)
-    return frozenset((name, least) for name, each in BOUNDARIES.items() for least in each if sizes[name] >= least)
+    return frozenset((name, least) for name, each in boundaries.items() for least in each if sizes[name] >= least)
 
 
 def within(geometry: Geometry, adapter: Description) -> Geometry:
@@ -208,11 +215,12 @@ class _Moved:
 
 
 def _layered(config: Config, layers: int) -> dict[str, Any]:
-    """As many layers; where a text says what each of them is, it is repeated, and there are about as many."""
+    """As many layers; where a text says what each of them is, it is repeated, and there are about as many: of each
+    at least two."""
     texts = {name: text for name in LAYERED if (text := getattr(config, name)) is not None}
     if config.layers is None or not texts:
         return {} if config.layers is None else {"layers": layers}
-    times = max(1, layers // config.layers)
+    times = max(2, layers // config.layers)
     return {"layers": times * config.layers} | {name: ",".join([text] * times) for name, text in texts.items()}
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from kvconform.generate import frozen_walks, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
-from kvconform.generate.real_geometry import Geometry
+from kvconform.generate.real_geometry import PAIRED, Geometry
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
@@ -346,5 +346,6 @@ def _taken(trace: Trace) -> Iterator[str]:
 
 
 def left_over(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
-    """Give worked examples at a geometry, of what no walk does there."""
-    return geometry_traces.traces(kind, geometry, done(kind, geometry.layers))
+    """Give worked examples at a geometry, of what no walk does there: with many heads beside wide rows of all."""
+    both = all(getattr(geometry, name) >= PAIRED[name][0] for name in ("kv_heads", "k_dim"))
+    return geometry_traces.traces(kind, geometry, frozenset() if both else done(kind, geometry.layers))

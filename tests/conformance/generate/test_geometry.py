@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.geometry_traces import met
-from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, Met, beyond, within, work
+from kvconform.generate.geometry_traces import called, calls, met
+from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, PAIRED, beyond, within, work
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import geometry
@@ -23,7 +24,7 @@ from kvconform.judge import trial
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Pair, description
-from kvspec.geometry import Array
+from kvspec.geometry import Array, Config
 from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, each_of
 from kvspec.registry import CACHES, KINDS, RECORDS, fields_of
 from kvspec.session.driver import Session
@@ -48,8 +49,12 @@ def sizes(kind: str, operation: str) -> set[str]:
     )
 
 
-def done(trace: Trace) -> Iterator[tuple[str, str, Met]]:
-    """Perform a trace; of each operation that is not refused give kind, name and boundaries."""
+Done = tuple[str, Operation, Config, int]
+"""A kind, an operation, the config of its cache, and the sequences of its batch."""
+
+
+def done(trace: Trace) -> Iterator[Done]:
+    """Perform a trace; give each operation that is not refused, and where it was done."""
     session, inputs, sequences = Session(Reference(), observe=("history",)), TraceInputs(trace), dict[str, int]()
     session.begin(trace.kind, trace.config)
     for op in trace.ops:
@@ -60,11 +65,11 @@ def done(trace: Trace) -> Iterator[tuple[str, str, Met]]:
                 yield _met(part, inputs, sequences)
 
 
-def _met(op: Operation, inputs: TraceInputs, sequences: dict[str, int]) -> tuple[str, str, Met]:
+def _met(op: Operation, inputs: TraceInputs, sequences: dict[str, int]) -> Done:
     name = cache_of(op["ops"][-1] if op["op"] == RUN.name else op)
     sequences[name] = op.get("m", sequences.get(name, 0))
     kind, config = inputs.opened[name]
-    return kind, op["op"], beyond(config, sequences[name])
+    return kind, op, config, sequences[name]
 
 
 def judged(kind: str) -> Iterator[Trace]:
@@ -76,12 +81,29 @@ def judged(kind: str) -> Iterator[Trace]:
 
 
 @cache
+def everything() -> tuple[Done, ...]:
+    """All operations that a run of any length judges at real geometry."""
+    return tuple(each for kind in KINDS for trace in judged(kind) for each in done(trace))
+
+
+@cache
 def census() -> dict[tuple[str, str], set[tuple[str, int]]]:
     """The boundaries that each kind of cache lay beyond in each of its operations."""
     found: dict[tuple[str, str], set[tuple[str, int]]] = {}
-    for performed in (trace for kind in KINDS for trace in judged(kind)):
-        for kind, operation, boundaries in done(performed):
-            found.setdefault((kind, operation), set()).update(boundaries)
+    for kind, op, config, sequences in everything():
+        found.setdefault((kind, op["op"]), set()).update(beyond(config, sequences))
+    return found
+
+
+@cache
+def paired() -> dict[tuple[str, str], set[frozenset[str]]]:
+    """The pairs of sizes that were large at once, by operation, and by calls on the first sequence or another."""
+    found: dict[tuple[str, str], set[frozenset[str]]] = {}
+    for kind, op, config, sequences in everything():
+        large = (name for name, _ in beyond(config, sequences, PAIRED))
+        pairs = {*map(frozenset, combinations(large, 2))}
+        for name in (op["op"], called(op)):
+            found.setdefault((kind, name), set()).update(pairs)
     return found
 
 
@@ -90,6 +112,14 @@ def test_each_operation_of_each_kind_meets_each_class_of_geometry(kind: str) -> 
     for operation in {*OF_KIND[kind]} - REFUSED.get(kind, set()):
         wanted = {(size, least) for size in sizes(kind, operation) for least in BOUNDARIES[size]}
         assert wanted <= census().get((kind, operation), set()), (kind, operation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_call_of_each_kind_meets_each_pair_of_sizes(kind: str) -> None:
+    """Many heads, wide rows, several sequences, two at once: on all sequences, on the first one, and on another."""
+    for name in {*OF_KIND[kind], *calls(kind)} - REFUSED.get(kind, set()):
+        wanted = {*map(frozenset, combinations(sizes(kind, name.split()[0]) & PAIRED.keys(), 2))}
+        assert wanted <= paired().get((kind, name), set()), (kind, name)
 
 
 Spoil = Callable[[Array], None]

@@ -71,8 +71,9 @@ class Attack(NamedTuple):
     def chapters(self) -> tuple[str, ...]:
         """The chapters that it is about: a cache claims no more, so that a run is short."""
         batch = ("batch",) if self.where.method == "attend_batch" else ()
+        saved = ("snapshot",) if self.where.method == "can_restore" else ()
         own = CHAPTER_OF.get(self.where.method, self.chapter)
-        return (self.base.kind, self.chapter, own, *needs(self.trigger), *batch)
+        return (self.base.kind, self.chapter, own, *needs(self.trigger), *batch, *saved)
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -49,6 +49,12 @@ def test_there_are_sixty_right_caches() -> None:
     assert len(RIGHT) >= 60
 
 
+def test_whether_a_restore_is_accepted_is_asked_of_what_takes_snapshots() -> None:
+    """An attack on a question that no trace can ask of it is none."""
+    asked = [attack for attack in CORPUS.values() if attack.where.method == "can_restore"]
+    assert asked and all("snapshot" in attack.adapter().describe()["chapters"] for attack in asked)
+
+
 @pytest.mark.parametrize("id_", one_in(12, CORPUS))
 def test_each_answers_otherwise_than_its_base(id_: str) -> None:
     """On the trace beside it; no judge of the suite has a part in that."""
