@@ -103,7 +103,7 @@ def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder
     record = cleaned(json_file.load(path, ServingRecord))
     by = dict[KnownOfServer | None, list[ServingFailure]]()
     for failure in record.failures:
-        entry = next((k for k in entries if k.explains(record.engine["name"], failure)), None)
+        entry = next((k for k in entries if k.explains(record.engine.name, failure)), None)
         by.setdefault(entry, []).append(failure)
     bugs = [_bug(entry, tuple(failures), beside / "serving", folder) for entry, failures in by.items()]
     return Served(record, path.parent.name, _address(path, folder), tuple(bugs))

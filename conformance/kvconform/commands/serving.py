@@ -8,7 +8,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from msgspec import convert
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import Precision
@@ -24,7 +25,7 @@ from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.records.document import Version
-from kvspec.records.serving import ServingRecord
+from kvspec.records.serving import ServingEngine, ServingPrecision, ServingProbe, ServingRecord
 from kvspec.serving import clauses
 
 EVERY = 5.0
@@ -60,7 +61,7 @@ def _driver(options: Namespace, probe: Probe) -> Driver:
 
 def _record(run: Run, started: str, seconds: float) -> ServingRecord:
     declared, judged = run.driver.declared, verdicts(run)
-    engine: dict[str, Any] = {name: getattr(declared, name) for name in ("name", "version", "flags", "tells")}
+    engine = {name: getattr(declared, name) for name in ("name", "version", "flags", "tells")}
     return ServingRecord(
         spec=Version(version=SPEC_VERSION, hash=clauses.digest()),
         suite=SUITE_VERSION,
@@ -68,9 +69,9 @@ def _record(run: Run, started: str, seconds: float) -> ServingRecord:
         seconds=round(seconds, 3),
         engine_seconds=round(run.player.seconds, 3),
         partial=run.partial,
-        engine={**engine, **declared.sizes(), "can": sorted(declared.can)},
-        probe=run.probe.record(),
-        precision=asdict(run.precision),
+        engine=convert({**engine, **declared.sizes(), "can": sorted(declared.can)}, ServingEngine),
+        probe=ServingProbe(**run.probe.record()),
+        precision=ServingPrecision(**asdict(run.precision)),
         seed=run.seed,
         asked={**run.player.counts, "requests": run.asked, "queries": run.judge.queries},
         counted=dict(run.driver.counts()),

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from kvconform.message import tell
 from kvconform.runner.verdict.tally import Tally, from_json
+from kvspec import strict_json
 from kvspec.errors import BadInput
 
 NAME = "journal.jsonl"
@@ -54,17 +55,27 @@ def read(path: Path) -> tuple[dict[str, Any], Tally]:
 
     If a check was judged twice, the second time counts.
     """
-    start, tallies = dict[str, Any](), dict[str, Tally]()
+    start = dict[str, Any]()
     for event in _events(path):
         if event.get("event") == "start":
             start = event
-        elif event.get("event") == "judged":
-            tallies[event["test"]] = from_json(event["tally"])
         elif event.get("event") == "end":
             start = start | {"about": event["about"]}
     if not start:
         raise BadInput(f"{path}: not the journal of a run")
-    return start, _total(tallies.values())
+    return start, _total(_tallies(path).values())
+
+
+def _tallies(path: Path) -> dict[str, Tally]:
+    """What each check showed. Raises BadInput."""
+    found = dict[str, Tally]()
+    for event in _events(path):
+        if event.get("event") == "judged":
+            try:
+                found[f"{event['test']}"] = from_json(event["tally"])
+            except (KeyError, ValueError) as e:
+                raise BadInput(f"{path}: not the journal of a run ({type(e).__name__}: {e!s:.200})") from None
+    return found
 
 
 def is_of_profile(path: Path) -> bool:
@@ -93,8 +104,7 @@ PARTS_OF_PROFILE = {"measured": "measurements", "left out": "skipped"}
 
 def failed(folder: Path) -> tuple[str, ...]:
     """The checks that failed in the run whose journal is in a folder, without known deviations. Raises BadInput."""
-    tallies = {e["test"]: from_json(e["tally"]) for e in _events(folder / NAME) if e.get("event") == "judged"}
-    return tuple(check for check, tally in tallies.items() if tally.broken)
+    return tuple(check for check, tally in _tallies(folder / NAME).items() if tally.broken)
 
 
 def _total(tallies: Iterable[Tally]) -> Tally:
@@ -113,7 +123,9 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
         raise BadInput(f"{path}: not the journal of a run ({e})") from None
     for line in lines:
         try:
-            event = json.loads(line)
+            event = strict_json.loads(line)
+        except BadInput as e:
+            raise BadInput(f"{path}: {e}") from None
         except (ValueError, RecursionError):
             return  # the line that was being written when the run was cut
         if isinstance(event, dict):

@@ -51,26 +51,26 @@ class Served:
     @property
     def version(self) -> str:
         """The engine's version."""
-        return str(self.record.engine["version"])
+        return self.record.engine.version
 
     @property
     def started(self) -> str:
         """Its sizes, what it computes in, and the form of its rows."""
         precision, engine = self.record.precision, self.record.engine
-        rows = [f"{precision['rows']} rows"] if precision["rows"] else []
-        return ", ".join([precision["dtype"], *rows, *(f"{n} {engine[n]}" for n in SIZES if engine.get(n))])
+        rows = [f"{precision.rows} rows"] if precision.rows else []
+        return ", ".join([precision.dtype, *rows, *(f"{n} {engine.get(n)}" for n in SIZES if engine.get(n))])
 
     @property
     def probe(self) -> str:
         """The architecture and the layers that it has loaded."""
-        tokens = " (tokens alone)" if self.record.engine["tells"] == "tokens" else ""
-        return f"{self.record.probe['architecture']}: {self.record.probe['layers']}{tokens}"
+        tokens = " (tokens alone)" if self.record.engine.tells == "tokens" else ""
+        return f"{self.record.probe.architecture}: {self.record.probe.layers}{tokens}"
 
     @property
     def reused(self) -> str:
         """How many tokens of prompts it did not compute."""
         told = [self.record.asked.get("cached tokens told", 0), self.record.counted.get("cached tokens", 0)]
-        knows = "cached" in self.record.engine["can"] or "cached tokens" in self.record.counted
+        knows = "cached" in self.record.engine.can or "cached tokens" in self.record.counted
         return str(max(told)) if knows else UNTOLD
 
     def counted(self, *names: str) -> str:
@@ -78,7 +78,7 @@ class Served:
         return ", ".join(str(self.record.counted.get(name, UNTOLD)) for name in names if self._has(name)) or ""
 
     def _has(self, name: str) -> bool:
-        return "drafts" not in name or bool(self.record.engine.get("drafts"))
+        return "drafts" not in name or bool(self.record.engine.drafts)
 
     @property
     def unexercised(self) -> list[str]:
@@ -93,7 +93,7 @@ class Served:
             self.version,
             self.started,
             self.probe,
-            str(self.record.asked["requests"]) + ", interrupted" * self.record.partial,
+            str(self.record.asked.get("requests", 0)) + ", interrupted" * self.record.partial,
             self.reused,
             self.counted("evictions"),
             self.counted("preemptions"),
@@ -106,8 +106,8 @@ class Served:
 
 def headline(served: list[Served]) -> str:
     """How many engines were judged whole, with how many requests, and how many bugs they have."""
-    engines = {s.record.engine["name"] for s in served}
-    requests = sum(s.record.asked["requests"] for s in served)
-    bugs = {(s.record.engine["name"], bug.reason) for s in served for bug in s.bugs}
+    engines = {s.record.engine.name for s in served}
+    requests = sum(s.record.asked.get("requests", 0) for s in served)
+    bugs = {(s.record.engine.name, bug.reason) for s in served for bug in s.bugs}
     count = f"{len(engines)} engine{'s were' if len(engines) != 1 else ' was'} judged whole"
     return f"{count}, in {len(served)} forms, by {requests} requests. Bugs: {len(bugs) or 'none'}"

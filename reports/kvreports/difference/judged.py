@@ -89,12 +89,12 @@ def of_server(record: ServingRecord) -> Judgement:
     for failure in reversed(record.failures):
         clauses[failure.clause] = _wrong(clauses.get(failure.clause) or Judged("FAIL", ""), failure)
     spec = f"{record.spec.version} ({record.spec.hash[:16]})"
-    engine, version = (str(record.engine.get(name) or "unknown") for name in ("name", "version"))
+    engine, version = (said or "unknown" for said in (record.engine.name, record.engine.version))
     side = Side(engine=engine, version=version, started=record.started, spec=spec, result=parts.headline(record))
     asked = {"requests": str(record.asked.get("requests")), "seed": str(record.seed)}
     asked |= {name: str(record.precision.get(name)) for name in ("dtype", "rows")}
-    asked |= {"probe": f"{record.probe.get('architecture')} {record.probe.get('layers')}"}
-    asked |= {"flags": str(record.engine.get("flags") or "none")}
+    asked |= {"probe": f"{record.probe.architecture} {record.probe.layers}"}
+    asked |= {"flags": record.engine.flags or "none"}
     whole = frozenset({SERVE})
     return Judgement(side, clauses, asked, whole, not record.partial and record.exit_status in (0, 1))
 

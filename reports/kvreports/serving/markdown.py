@@ -9,7 +9,7 @@ from kvspec.records.serving import ServingFailure, ServingRecord
 
 def render(record: ServingRecord, spec: str = "") -> str:
     """The whole record. With `spec`, the address of the chapters' folder, the ids of clauses are links."""
-    told = [f"# {literal(record.engine['name'], 200)}", f"{parts.headline(record)}."]
+    told = [f"# {literal(record.engine.name, 200)}", f"{parts.headline(record)}."]
     told += ["## What is wrong"] * bool(record.failures) + [_failure(f) for f in record.failures]
     rows = [(link(row[0], spec), *map(literal, row[1:])) for row in parts.rows(record)]
     told += ["## Clauses", table(parts.HEAD, rows)]

@@ -24,14 +24,14 @@ def holding(record: ServingRecord) -> tuple[int, int]:
 def facts(record: ServingRecord) -> list[tuple[str, str]]:
     """The engine, the probe, and what was asked and counted."""
     engine, probe, precision = record.engine, record.probe, record.precision
-    sizes = [f"{name} {engine[name]}" for name in SIZES if engine.get(name)]
+    sizes = [f"{name} {engine.get(name)}" for name in SIZES if engine.get(name)]
     reading = max(0.0, record.seconds - record.engine_seconds)
     return [
-        ("engine", " ".join(filter(None, (engine["name"], engine["version"], engine["flags"])))),
-        ("declares", ", ".join([*sizes, *engine["can"]]) or "nothing"),
-        ("answers hold", {"all": "all logprobs", "top": "the top logprobs"}.get(engine["tells"], "tokens alone")),
-        ("probe", f"{probe['architecture']}, layers {probe['layers']}"),
-        ("precision", " ".join(filter(None, (precision["dtype"], precision["rows"] or "")))),
+        ("engine", " ".join(filter(None, (engine.name, engine.version, engine.flags)))),
+        ("declares", ", ".join([*sizes, *engine.can]) or "nothing"),
+        ("answers hold", {"all": "all logprobs", "top": "the top logprobs"}.get(engine.tells, "tokens alone")),
+        ("probe", f"{probe.architecture}, layers {probe.layers}"),
+        ("precision", " ".join(filter(None, (precision.dtype, precision.rows or "")))),
         ("asked", ", ".join(f"{n} {name}" for name, n in record.asked.items())),
         ("the engine counts", ", ".join(f"{n} {name}" for name, n in record.counted.items()) or "nothing"),
         ("seconds", f"{record.engine_seconds:.1f} waited for the engine, {reading:.1f} for reading"),

@@ -3,7 +3,7 @@ history of each failure."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from kvspec.records.document import Count, Document, Part, Seconds, Version
 
@@ -15,6 +15,47 @@ are drafted at once, requests that are computed at once, and tokens of the longe
 
 ServingVerdict = Literal["PASS", "PARTLY_OBSERVED", "FAIL", "NOT_CLAIMED", "NOT_RUN"]
 """The verdict on a clause of SERVE."""
+
+
+class ServingEngine(Part):
+    """The engine that was judged, and what it declares."""
+
+    name: str
+    version: str
+    flags: str
+    tells: Literal["all", "top", "tokens"]
+    """What an answer holds of each token: all logprobs, those of the most likely, or none."""
+    block: Count
+    blocks: Count
+    chunk: Count
+    drafts: Count
+    sequences: Count
+    longest: Count
+    can: list[str]
+    """What it can be asked: cached, cancel, drafts, reuse, ..."""
+
+
+class ServingProbe(Part):
+    """The probe that the engine had loaded: see `probe.json`."""
+
+    recipe: Count
+    architecture: str
+    layers: str
+    output: str
+    content_ids: Count
+    vocabulary: Count
+    lost: list[str]
+    """What these layers cannot show."""
+
+
+class ServingPrecision(Part):
+    """What an engine computes in."""
+
+    dtype: str
+    rows: str | None
+    """The form of its rows; null where they are stored as they are computed."""
+    logprob: float
+    """The largest error of a logprob as it is handed out."""
 
 
 class ServingClause(Part):
@@ -71,12 +112,9 @@ class ServingRecord(Document, tag_field="kvserving", tag=VERSION):
     """How long the engine was waited for; reading took the rest."""
     partial: bool
     """Whether it was interrupted."""
-    engine: dict[str, Any]
-    """name, version, flags; block, blocks, chunk, drafts, sequences, longest; tells; can."""
-    probe: dict[str, Any]
-    """What probe it had loaded: see `probe.json`."""
-    precision: dict[str, Any]
-    """dtype, rows."""
+    engine: ServingEngine
+    probe: ServingProbe
+    precision: ServingPrecision
     seed: Count
     asked: dict[str, Count]
     """requests, tokens, answered, refused, failed, cancelled, new tokens, cached tokens told, queries."""

@@ -33,7 +33,7 @@ def judged(folder: Path, into: Path, *words: str) -> tuple[int, ServingRecord]:
 def test_llama_cpp_is_judged(folder: Path, tmp_path: Path) -> None:
     status, record = judged(folder, tmp_path, "--requests", "60")
     assert status == 3 and record.wrong_histories == 0  # so few requests do not exercise everything
-    assert record.engine["name"] == "llama.cpp" and record.engine["version"].endswith(llama.__version__)
+    assert record.engine.name == "llama.cpp" and record.engine.version.endswith(llama.__version__)
     assert record.counted["cached tokens"] > 100 and record.counted["drafts accepted"] > 0
 
 

@@ -63,8 +63,8 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
     verdicts = {clause.id: clause.verdict for clause in record.clauses}
     assert all(verdicts[f"SERVE-{n}"] == "PASS" for n in (1, 2, 3, 4, 5, 8, 12, 13, 14)), verdicts
     assert record.asked["requests"] >= 60 and record.counted["cached tokens"] > 50
-    assert record.engine["name"] == "serving_engine" and record.engine["version"] == "7"
-    assert record.engine["tells"] == "all" and "samples" in record.engine["can"]
+    assert record.engine.name == "serving_engine" and record.engine.version == "7"
+    assert record.engine.tells == "all" and "samples" in record.engine.can
     jsonschema.validate(json.loads((tmp_path / "record.json").read_text()), schemas.SCHEMAS["serving"]())
     assert "SERVE-13" in (tmp_path / "report.md").read_text()
     assert "answer depends on its own tokens alone" in (tmp_path / "report.html").read_text()
