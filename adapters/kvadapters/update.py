@@ -103,6 +103,10 @@ class Saved:
     """Not known."""
 
 
+INSTEAD = ": give can_trim, or claim without=('ask',)"
+"""What to do where a trim cannot be tried on a copy."""
+
+
 class UpdateCache:
     """One cache of the engine, and what its last `update` returned."""
 
@@ -160,20 +164,29 @@ class UpdateCache:
         return self._counted if told is None else int(told)
 
     def can_rewind(self, to: int) -> bool:
-        """Ask the engine whether it can trim so far, or try it on a deep copy of the cache."""
-        n = self._offset - to
+        """Ask the engine whether it can trim so far, or try it on a deep copy of the cache. Raises Unsupported where
+        there is no such copy: the answer "no" would accuse an engine that trims."""
+        offset = self._offset
         if self.engine.can_trim:
-            return bool(self.engine.can_trim(self.cache, n))
+            return bool(self.engine.can_trim(self.cache, offset - to))
+        twin, can = self._copy(), True
+        try:
+            self._trim(twin, offset - to)
+        except Exception:
+            can = False
+        if self._offset != offset:
+            raise Unsupported("the engine's cache is cut where its deep copy is" + INSTEAD)
+        return can
+
+    def _copy(self) -> Any:
+        """A deep copy of the engine's cache. Raises Unsupported."""
         try:
             twin = copy.deepcopy(self.cache)
         except Exception as e:
-            why = f"the engine's cache cannot be copied ({type(e).__name__}: {e})"
-            raise Unsupported(f"{why}: give can_trim, or claim without=('ask',)") from e
-        try:
-            self._trim(twin, n)
-        except Exception:
-            return False
-        return True
+            raise Unsupported(f"the engine's cache cannot be copied ({type(e).__name__}: {e}){INSTEAD}") from e
+        if twin is self.cache:
+            raise Unsupported("the engine's cache is its own deep copy" + INSTEAD)
+        return twin
 
     def rewind(self, to: int) -> None:
         """Trim the rows behind the target."""

@@ -172,6 +172,40 @@ def test_whether_a_trim_is_possible_is_not_known_of_a_cache_that_cannot_be_copie
     assert told.open("ring", Config(window=3)).can_rewind(0)
 
 
+class IsItsOwnCopy(update_engines.WindowCache):
+    """As a handle of native memory that says so."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class SharesWhatItHolds(update_engines.WindowCache):
+    """As a handle whose number is copied, and with it no memory."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        twin = object.__new__(type(self))
+        twin.__dict__ = self.__dict__
+        return twin
+
+
+@pytest.mark.parametrize(
+    ("cache", "says"), [(IsItsOwnCopy, "its own deep copy"), (SharesWhatItHolds, "cut where its deep copy is")]
+)
+def test_nor_of_one_that_shares_its_rows_with_its_copy(cache: Any, says: str) -> None:
+    """A trim of the copy would cut the cache, and a right engine would be blamed for it."""
+    right = update_engines.right
+    shared = replace(
+        right, engine=replace(right.engine, make=lambda config: cache(config.window or 0), can_trim=None)
+    )
+    under_test = LocalAdapter(shared)
+    seen = under_test.run(from_sentence("ring window=4: append 3; ask 2"))
+    assert [want.result for want, _ in seen.steps] == ["ok", "ok"] and seen.failed
+    assert says in str(seen.steps[-1][1].message)
+    honest = LocalAdapter(replace(shared, without=("ask",)))
+    judge_examples(honest, "ring")
+    assert [f.message for f in honest.tally.failures] == []
+
+
 @pytest.mark.parametrize(
     ("said", "config"),
     [
