@@ -13,7 +13,8 @@ from kvspec.geometry import Config
 class Case:
     """`rows` is how many rows one operation appends or copies, `context` how many exist before it: those it reads,
     saves or appends to; for a ring its window, for a store or buffer its capacity, for a bucketed cache its bound.
-    `source` is the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together."""
+    `source` is the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together,
+    `form` what the cache keeps of a row."""
 
     operation: str
     model: Model
@@ -25,6 +26,7 @@ class Case:
     layout: str | None = None
     page: int | None = None
     pairing: Literal["norm", "neox"] | None = None
+    form: str | None = None
 
     @property
     def id(self) -> str:
@@ -33,6 +35,7 @@ class Case:
         words += [f"n{self.rows}"] if self.rows != 1 else []
         words += [f"b{self.batch}"] if self.batch != 1 else []
         words += [f"p{self.page}"] if self.page is not None else []
+        words += [self.form.replace("/", "-")] if self.form is not None else []
         return "/".join([*words, *(word for word in (self.layout, self.pairing) if word)])
 
     @property
@@ -48,5 +51,5 @@ class Case:
     def config(self, **fields: int | str | None) -> Config:
         """Give the config of this case: the geometry of rows, and the fields of the kind."""
         model = self.model
-        made = Config(1, model.kv_heads, model.dim, model.v_dim, self.dtype)
+        made = Config(1, model.kv_heads, model.dim, model.v_dim, self.dtype, form=self.form)
         return made.changed(**fields)

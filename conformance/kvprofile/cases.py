@@ -10,11 +10,14 @@ from typing import Any, Literal
 from kvprofile.case import Case
 from kvprofile.model_shapes import MODELS
 from kvspec.errors import BadInput
-from kvspec.geometry import WORDS
+from kvspec.forms import parsed
 from kvspec.tables import table
 
 NUMBERS = {"n": "rows", "b": "batch", "p": "page"}
 """The fields of a case that an id gives as a letter and a number."""
+
+NAMED = {"head": "layout", "token": "layout", "norm": "pairing", "neox": "pairing"}
+"""The fields that it gives by a word; every other word is a form, `-` for `/`."""
 
 
 def read(text: str) -> Case:
@@ -25,8 +28,11 @@ def read(text: str) -> Case:
     for word in words:
         if word[1:].isdigit():
             fields[NUMBERS[word[0]]] = int(word[1:])
+        elif word in NAMED:
+            fields[NAMED[word]] = word
         else:
-            fields["layout" if word in WORDS["layout"] else "pairing"] = word
+            fields["form"] = word.replace("-", "/")
+            parsed(fields["form"])  # raises what is wrong with it
     model = next(model for model in MODELS if model.id == name)
     return Case(operation, model, int(context), **fields)
 

@@ -50,17 +50,26 @@ NOTHING = Traffic(0, 0, None)
 def moved(config: Config, rows: int) -> Traffic:
     """Count rows copied once: `rows * row_bytes` read, and as many written.
 
-    Appends of n rows are this, snapshots of n rows and their restoration. Rows that a ring moves to make room for a
-    chunk (RING-24, RING-25) are not counted: with room to spare it moves none. Rows that go into pages are this as
-    well: block tables do not count.
+    Snapshots of n rows are this, and their restoration. Rows that go into pages are this as well: block tables do
+    not count.
     """
     return Traffic(rows * config.row_bytes, rows * config.row_bytes)
 
 
+def appended(config: Config, rows: int) -> Traffic:
+    """Count rows handed in and kept: read in their dtype, written as they are kept, which is another number of
+    bytes where the cache has a form.
+
+    Rows that a ring moves to make room for a chunk (RING-24, RING-25) are not counted: with room to spare it moves
+    none.
+    """
+    return Traffic(rows * config.changed(form=None).row_bytes, rows * config.row_bytes)
+
+
 def downloaded(config: Config, rows: int) -> Traffic:
     """Count rows that come to the host: histories and views of n rows; the view of a wrapped ring, W - 1 rows put
-    in order; n rows gathered from pages."""
-    return moved(config, rows)._replace(limit="download")
+    in order; n rows gathered from pages. They are read as they are kept, and written in their dtype."""
+    return Traffic(rows * config.row_bytes, rows * config.changed(form=None).row_bytes, "download")
 
 
 def grown(config: Config, live: int, n: int) -> Traffic:
@@ -117,8 +126,8 @@ def asked(config: Config, heads: int, n: int, rows: int) -> Traffic:
 def attended(config: Config, heads: int, n: int, rows: int) -> Traffic:
     """n rows appended, then n queries of each head over `rows` rows, the new ones among them: `asked`, and the new
     rows once more in and out. RoPE turns keys and queries in the same pass."""
-    queried, new = asked(config, heads, n, rows), n * config.row_bytes
-    return queried._replace(read=queried.read + new, written=queried.written + new)
+    queried, new = asked(config, heads, n, rows), appended(config, n)
+    return queried._replace(read=queried.read + new.read, written=queried.written + new.written)
 
 
 def total(parts: Sequence[Traffic]) -> Traffic:

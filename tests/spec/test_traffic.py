@@ -11,7 +11,7 @@ from kvspec.geometry import Config
 from kvspec.traffic import Traffic
 
 ROW = Config(batch=2, kv_heads=8, k_dim=128, v_dim=64, dtype="f16")
-"""A position has 2 x 8 x (128 + 64) x 2 = 6,144 bytes."""
+"""A position has 2 x 8 x (128 + 64) x 2 = 6,144 bytes, and in q8_0 2 x 8 x (4 + 2) x 34 = 3,264."""
 
 STORE = Config(kv_heads=4, k_dim=128, v_dim=128, dtype="f32", layers=28, max_len=100)
 """A position of one layer has 4 x 256 x 4 = 4,096 bytes."""
@@ -21,6 +21,10 @@ STORE = Config(kv_heads=4, k_dim=128, v_dim=128, dtype="f32", layers=28, max_len
     ("found", "by_hand"),
     [
         (traffic.moved(ROW, 512), Traffic(3_145_728, 3_145_728, "copy")),
+        (traffic.appended(ROW, 512), Traffic(3_145_728, 3_145_728, "copy")),
+        (traffic.appended(ROW.changed(form="q8_0"), 512), Traffic(3_145_728, 1_671_168, "copy")),
+        (traffic.downloaded(ROW.changed(form="q8_0"), 512), Traffic(1_671_168, 3_145_728, "download")),
+        (traffic.moved(ROW.changed(form="q8_0"), 512), Traffic(1_671_168, 1_671_168, "copy")),
         (traffic.grown(ROW, 1000, 1), Traffic(6_150_144, 6_150_144, "copy")),
         (traffic.cast(Config(kv_heads=8, k_dim=128, v_dim=128, dtype="f16"), "f32", 10), Traffic(81_920, 40_960)),
         (traffic.layered(STORE, 1), Traffic(114_688, 114_688)),

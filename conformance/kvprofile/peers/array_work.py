@@ -15,6 +15,13 @@ from kvprofile.peers import bucket, page, rope
 from kvprofile.peers.correct import Clock, fastest
 from kvprofile.peers.host_arrays import Library, Rows
 from kvprofile.workloads.cache import BEYOND
+from kvspec.forms import parsed
+
+IN_A_FORM = " in a form"
+"""What follows on the name of an operation over rows in a form."""
+
+DECODED = ("int8", "q8_0", "e4m3", "e5m2")
+"""The codes that libraries have as a dtype."""
 
 
 def append(rows: Rows) -> Job:
@@ -178,6 +185,23 @@ def attend_ragged(rows: Rows) -> Job:
     return Job(do)
 
 
+def attend_decoded(rows: Rows) -> Job:
+    """Write rows in their form behind the context, decode all, and attend: what a library does that cannot
+    attend over such rows."""
+    case, queries, library = rows.case, rows.queries(), rows.library
+    caches, sources = rows.formed(case.context + case.rows), rows.caches(case.rows, 64, 1)
+
+    def do(i: int) -> None:
+        read = []
+        for form, kept, new in zip(rows.forms, caches[i % len(caches)], sources[i % len(sources)], strict=True):
+            for to, part in zip(kept, library.encoded(form, new), strict=True):
+                library.write(to, 2, case.context, part)
+            read.append(library.decoded(form, kept, case.dtype))
+        library.attend(queries, *read)
+
+    return Job(do)
+
+
 WORK: dict[str, Callable[[Rows], Job]] = {
     "append": append,
     "grow": lambda rows: join(rows, rows.case.context, 1),
@@ -193,6 +217,7 @@ WORK: dict[str, Callable[[Rows], Job]] = {
     "captured step": step,
     "scatter": scatter,
     "attention": attend,
+    f"attention{IN_A_FORM}": attend_decoded,
     "ring attention": lambda rows: attend(rows, behind=False),
     "batch attention": attend_batch,
     "ragged attention": attend_ragged,
@@ -225,8 +250,8 @@ class ArrayPeer:
         """Give the work of a case. Raises Wrong if its output is wrong."""
         from kvprofile.workloads import OPERATIONS
 
-        make = self.work.get(case.operation)
-        if make is None:
+        make = self.work.get(case.operation if case.form is None else f"{case.operation}{IN_A_FORM}")
+        if make is None or (case.form and any(form.codes not in DECODED for form in parsed(case.form))):
             return None
         if not OPERATIONS[case.operation].traffic(case).flops:
             return make(Rows(self.forms[0], case, memory))

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from kvspec.errors import CannotRun
+from kvspec.forms import Form
 from kvspec.geometry import Array
 
 ALIGNED = 64
-TYPES = {"float32": 0, "float16": 1, "bfloat16": 30}
-"""ggml's number of each dtype."""
+TYPES = {"float32": 0, "float16": 1, "q8_0": 8, "int64": 27, "bfloat16": 30}
+"""ggml's number of each dtype, and of the form that it attends over."""
 
 NODES = 8
 """Most tensors that a graph computes."""
@@ -44,6 +45,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "new_tensor_4d": (POINTER, POINTER, INT, *[LONG] * 4),
     "view_4d": (POINTER, POINTER, POINTER, *[LONG] * 4, *[SIZE] * 4),
     "cpy": (POINTER, POINTER, POINTER, POINTER),
+    "set_rows": (POINTER, POINTER, POINTER, POINTER, POINTER),
+    "quantize_chunk": (SIZE, INT, POINTER, POINTER, LONG, LONG, LONG, POINTER),
     "flash_attn_ext": (POINTER, *[POINTER] * 5, *[REAL] * 3),
     "new_graph_custom": (POINTER, POINTER, SIZE, ctypes.c_bool),
     "build_forward_expand": (None, POINTER, POINTER),
@@ -72,6 +75,27 @@ class Library:
         """Give the version and the threads in words."""
         return f"ggml {self.call.version().decode()} on the CPU, {self.threads} threads that do not spin"
 
+    def encoded(self, form: Form, rows: Array) -> Array:
+        """Give f32 rows `[B, H, rows, dim]` in a form, in blocks as ggml has them: `[B, H, rows, bytes]`."""
+        *lines, dim = rows.shape
+        made = aligned(np.empty((*lines, form.row_bytes(dim)), np.uint8))
+        whole, count = np.ascontiguousarray(rows, np.float32), rows.size // dim
+        self.call.quantize_chunk(TYPES[form.codes], whole.ctypes.data, made.ctypes.data, 0, count, dim, None)
+        return made
+
+
+def decoded(form: Form, kept: Array) -> Array:
+    """Give the f32 rows of `q8_0` blocks, each of which is its scale and then its codes."""
+    block = np.dtype([("scale", form.of.scale), ("codes", form.of.dtype, form.group)])
+    blocks = kept.view(block)
+    rows: Array = blocks["codes"] * blocks["scale"].astype(np.float32)[..., None]
+    return rows.reshape(*kept.shape[:3], -1)
+
+
+def _width(form: Form, kept: Array) -> int:
+    """Give the elements of rows in blocks."""
+    return int(kept.shape[3]) // form.row_bytes(form.group) * form.group
+
 
 def _functions() -> dict[str, Any]:
     """Find every function. Raises CannotRun if one is missing."""
@@ -97,9 +121,10 @@ class Graph:
         self._graph = self._call.new_graph_custom(self._context, NODES, False)
         self._arrays: list[Array] = []
 
-    def tensor(self, array: Array) -> int:
-        """Make a tensor of an array `[B, H, rows, dim]`, in its memory."""
-        made = self._call.new_tensor_4d(self._context, TYPES[array.dtype.name], *reversed(array.shape))
+    def tensor(self, array: Array, form: Form | None = None) -> int:
+        """Make a tensor of an array `[B, H, rows, dim]`, in its memory; of rows in a form `[B, H, rows, bytes]`."""
+        name, dim = (array.dtype.name, array.shape[3]) if form is None else (form.codes, _width(form, array))
+        made = self._call.new_tensor_4d(self._context, TYPES[name], dim, *reversed(array.shape[:3]))
         return self._placed(made, array)
 
     def _placed(self, tensor: int, array: Array) -> int:
@@ -107,6 +132,13 @@ class Graph:
         buffer = self._call.backend_cpu_buffer_from_ptr(array.ctypes.data, array.nbytes)
         self._call.backend_tensor_alloc(buffer, tensor, array.ctypes.data)
         return tensor
+
+    def encode(self, new: Array, target: int, at: int) -> None:
+        """Encode new f32 rows into a tensor in a form, from row `at` on."""
+        places = aligned(np.arange(at, at + new.shape[2], dtype=np.int64)[None, None, None])
+        written = self._call.set_rows(self._context, target, self.tensor(new), self.tensor(places))
+        self._call.backend_view_init(written)
+        self._call.build_forward_expand(self._graph, written)
 
     def copy(self, new: Array, target: int, at: int, rows: int) -> None:
         """Copy new rows into a tensor of this many rows, from row `at` on."""

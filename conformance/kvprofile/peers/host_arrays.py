@@ -8,8 +8,11 @@ from functools import cache
 from math import prod
 from typing import Any, Protocol
 
+import numpy as np
+
 from kvprofile.case import Case
 from kvprofile.random_rows import noise, turns
+from kvspec.forms import Form, parsed
 from kvspec.geometry import DTYPES, Array
 
 
@@ -46,11 +49,23 @@ class Library(Protocol):
     def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
         """Attend causally: the last query sees this many rows, by default all."""
 
+    def encoded(self, form: Form, rows: Any) -> tuple[Any, ...]:
+        """Give the codes of rows `[..., n, dim]`, in their dtype, and their scales `[..., n, groups]` unless these
+        are given."""
+
+    def decoded(self, form: Form, kept: tuple[Any, ...], dtype: str) -> Any:
+        """Give the rows of codes and scales, in the dtype that the library attends in over rows of a dtype."""
+
 
 @cache
 def shared(shape: tuple[int, ...], dtype: str, turn: int) -> Array:
     """Random numbers, made once for all peers of a case: `cache_clear` drops them when it was measured."""
     return noise(shape, dtype, turn)
+
+
+def given(form: Form, heads: int) -> Array:
+    """Give the scale of each head of a form whose scales are given, `[heads, 1, 1]`, in f32."""
+    return np.resize(np.array(form.given, np.float32), heads)[:, None, None]
 
 
 class Rows:
@@ -82,6 +97,21 @@ class Rows:
     def caches(self, rows: int, most: int = 256, kind: int = 0) -> list[tuple[Any, Any]]:
         """Make keys and values `[layers * B, H, rows, dim]` in rotation."""
         return self.pairs((self.layers * self.case.batch, self.case.model.kv_heads, rows), most, "", kind)
+
+    @property
+    def forms(self) -> tuple[Form, Form]:
+        """Give the forms of keys and of values of a case that has a form."""
+        assert self.case.form is not None
+        return parsed(self.case.form)
+
+    def formed(self, rows: int, most: int = 256) -> list[tuple[tuple[Any, ...], ...]]:
+        """Make keys and values in their form, `[B, H, rows, ...]`, in rotation: codes, and scales unless they are
+        given. They are copies of one: making codes takes long."""
+        case, library = self.case, self.library
+        count = turns(self.memory, rows * case.config(batch=case.batch).row_bytes, most)
+        (plain, *_) = self.pairs((case.batch, case.model.kv_heads, rows), 1)
+        first = tuple(library.encoded(form, part) for form, part in zip(self.forms, plain, strict=True))
+        return [tuple(tuple(map(library.copy, kept)) for kept in first) for _ in range(count)]
 
     def queries(self, turn: int = 3) -> Any:
         """Make queries `[layers * B, heads, n, dim]` as the library wants them; another `turn` gives others."""

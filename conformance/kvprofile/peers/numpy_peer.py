@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from kvprofile.peers.array_work import ArrayPeer
+from kvprofile.peers.host_arrays import given
+from kvspec.forms import FLOATS, Form, grouped
 from kvspec.geometry import Array
 
 
@@ -15,7 +17,10 @@ class Numpy(ArrayPeer):
     """The peer."""
 
     name = "numpy"
-    words = f"numpy {np.__version__}: slices assigned, pages taken by index; attention in f32 by its BLAS"
+    words = (
+        f"numpy {np.__version__}: slices assigned, pages taken by index; attention in f32 by its BLAS, over rows "
+        "in a form when it has decoded them"
+    )
 
     def __init__(self) -> None:
         super().__init__(Arrays())
@@ -73,6 +78,24 @@ class Arrays:
         out: Any = scores @ _f32(values)
         found: Array = out.reshape(batch, heads, n, values.shape[3])
         return found
+
+    def encoded(self, form: Form, rows: Array) -> tuple[Array, ...]:
+        """Divide by the largest of each group, or by the scale that is given, in f32, and round."""
+        if form.given:
+            return ((rows.astype(np.float32) / given(form, rows.shape[1])).astype(form.of.dtype),)
+        groups = grouped(form, rows.astype(np.float32))
+        scales = np.abs(groups).max(-1) / np.float32(form.of.top)
+        codes = groups / np.maximum(scales, np.finfo(np.float32).tiny)[..., None]
+        whole = np.rint(codes) if form.codes not in FLOATS else codes
+        return whole.astype(form.of.dtype).reshape(rows.shape), scales.astype(form.of.scale)
+
+    def decoded(self, form: Form, kept: tuple[Array, ...], dtype: str) -> Array:
+        """Multiply by the scales, in f32."""
+        rows = kept[0].astype(np.float32)
+        parts = grouped(form, rows)
+        scales = given(form, rows.shape[1])[..., None] if form.given else kept[1].astype(np.float32)[..., None]
+        np.multiply(parts, scales, out=parts)
+        return rows
 
 
 def _f32(rows: Array) -> Array:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from kvprofile.peers.array_work import WORK, ArrayPeer
+from kvprofile.peers.host_arrays import given
+from kvspec.forms import FLOATS, Form
 from kvspec.geometry import DTYPES, Array
 
 POSITIONED = ("append", "ring append", "store append", "batch step", "captured step")
@@ -77,6 +79,24 @@ class Tensors:
             return attention(queries, keys, values, attn_mask=mask, enable_gqa=group > 1)
         asked = queries.reshape(len(queries), keys.shape[1], group * n, -1)
         return attention(asked, keys, values, attn_mask=mask).reshape(*queries.shape[:3], -1)
+
+    def encoded(self, form: Form, rows: Any) -> tuple[Any, ...]:
+        """Divide by the largest of each group, or by the scale that is given, in f32, and round."""
+        wide, codes = rows.float(), getattr(self.torch, form.of.dtype.name)
+        if form.given:
+            return ((wide / self.wrap(given(form, rows.shape[1]))).to(codes),)
+        groups = wide.unflatten(-1, (-1, form.group or rows.shape[-1]))
+        scales = groups.abs().amax(-1) / form.of.top
+        whole = groups / scales.clamp(min=float(np.finfo(np.float32).tiny))[..., None]
+        whole = whole if form.codes in FLOATS else whole.round()
+        return whole.to(codes).flatten(-2), scales.to(getattr(self.torch, form.of.scale.name))
+
+    def decoded(self, form: Form, kept: tuple[Any, ...], dtype: str) -> Any:
+        """Multiply by the scales, in the dtype of the rows: SDPA takes no other beside queries of that dtype."""
+        rows = kept[0].to(getattr(self.torch, DTYPES[dtype].name))
+        scales = self.wrap(given(form, rows.shape[1])) if form.given else kept[1]
+        rows.unflatten(-1, (-1, form.group or rows.shape[-1])).mul_(scales.to(rows.dtype)[..., None])
+        return rows
 
     def _mask(self, n: int, rows: int, seen: int, group: int) -> Any:
         """Give which rows each query sees, the queries of a folded group one behind the other; made once."""
@@ -155,7 +175,8 @@ class Torch(ArrayPeer):
 
     ways = (
         "slices assigned, pages by index_select; scaled_dot_product_attention in the rows' dtype, the heads of a "
-        "group folded into queries or with enable_gqa, on a GPU by each backend, whichever is fastest"
+        "group folded into queries or with enable_gqa, on a GPU by each backend, whichever is fastest; over rows "
+        "in a form when it has decoded them"
     )
 
     @property

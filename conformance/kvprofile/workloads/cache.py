@@ -130,7 +130,7 @@ def _context(case: Case) -> int:
 
 
 def _appended(case: Case) -> traffic.Traffic:
-    return traffic.moved(roomy(case), case.rows)
+    return traffic.appended(roomy(case), case.rows)
 
 
 def _moved(case: Case) -> traffic.Traffic:
@@ -148,6 +148,6 @@ WORK = {
     "rewind": Work(roomy, lambda case: traffic.NOTHING, _context, rewind),
     "snapshot": Work(roomy, _moved, _context, snapshot),
     "restore": Work(roomy, _moved, _context, restore),
-    "ring append": Work(_ring, lambda case: traffic.moved(_ring(case), case.rows), _context, turn),
+    "ring append": Work(_ring, lambda case: traffic.appended(_ring(case), case.rows), _context, turn),
     "ring view": Work(_ring, lambda case: traffic.downloaded(_ring(case), case.context - 1), _context, straighten),
 }

@@ -195,7 +195,7 @@ def _ragged_held(case: Case) -> int:
 
 
 WORK = {
-    "page append": Work(_config, lambda case: traffic.moved(_config(case), case.rows), _held, append),
+    "page append": Work(_config, lambda case: traffic.appended(_config(case), case.rows), _held, append),
     "gather": Work(_config, lambda case: traffic.downloaded(_config(case), case.context), _held, gather),
     "fork": Work(_config, lambda case: traffic.forked(_config(case), partly(case), 1), _held, fork),
     "paged attention": Work(_config, _attended, _held, attend),

@@ -62,7 +62,8 @@ def shape(case: Measurement) -> str:
     words = [case.model, case.dtype.replace("-", " to "), f"{case.context:,} rows"]
     words += [f"{case.rows:,} at once"] if case.rows != 1 else []
     words += [f"batch {case.batch}"] if case.batch != 1 else []
-    layout, pairing, page, splits = (config.get(name) for name in ("layout", "pairing", "page_size", "splits"))
+    form, layout, pairing, page, splits = map(config.get, ("form", "layout", "pairing", "page_size", "splits"))
+    words += [f"kept as {form}"] if isinstance(form, str) else []
     words += [f"{layout}-major"] if isinstance(layout, str) else []
     words += [f"{pairing} pairs"] if isinstance(pairing, str) else []
     words += [f"pages of {page}"] if type(page) is int else []

@@ -21,6 +21,7 @@ from kvprofile.workloads import OPERATIONS
 from kvprofile.workloads.attention import queries
 from kvprofile.workloads.bucket import STEPS
 from kvspec.contract import Rope
+from kvspec.forms import parsed, step
 from kvspec.geometry import DTYPES, Array
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
@@ -205,6 +206,40 @@ def test_values_may_be_narrower_than_keys() -> None:
         assert (keys.shape, values.shape) == ((1, 1, 40, 24), (1, 1, 40, 16))
     subject = Subject(Reference(), case, case.config(), MEMORY)
     assert [a.shape for a in queries(subject)] == [(1, 4, 1, 24), (1, 4, 1, 16)]
+
+
+@pytest.mark.parametrize("form", ["q8_0", "int8/1", "int8/8", "e4m3/t", "e5m2/h:2:0.5"])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_rows_in_a_form_are_decoded_to_what_the_form_owes(library: str, form: str) -> None:
+    """Each element within the step of its form; what lies behind the context is what was written last."""
+    (keys, _), width = parsed(form), 2.0**-7
+    if library == "torch":
+        pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
+        from kvprofile.peers.torch_peer import Tensors
+
+        arrays: Any = Tensors()
+    else:
+        arrays = Arrays()
+    plain = noise((1, 2, 5, 64), "f16")
+    read = arrays.host(arrays.decoded(keys, arrays.encoded(keys, arrays.wrap(plain)), "f16"))
+    allowed = step(keys, plain) + np.abs(plain.astype(np.float64)) * width  # f16 products of torch
+    assert (np.abs(read.astype(np.float64) - plain) <= allowed).all() and not np.array_equal(read, plain)
+
+
+def test_attention_over_a_form_sees_the_context_with_its_newest_rows() -> None:
+    library, case = Looking(), Case("attention", MODEL, 40, 3, form="int8/8")
+    rows = Rows(library, case, MEMORY)
+    WORK["attention in a form"](rows).do(1)
+    _, keys, values, _ = library.asked[0]
+    assert keys.shape == values.shape == (1, 2, 43, 8)
+    for form, read, new in zip(rows.forms, (keys, values), rows.caches(3, 64, 1)[1], strict=True):
+        assert (np.abs(read[:, :, 40:] - new.astype(np.float64)) <= step(form, new)).all()
+
+
+def test_a_peer_takes_no_form_that_it_does_not_have() -> None:
+    assert Numpy().job(Case("attention", MODEL, 40, form="int8/8"), MEMORY) is not None
+    assert Numpy().job(Case("append", MODEL, 40, form="int8/8"), MEMORY) is None
+    assert Numpy().job(Case("attention", MODEL, 40, form="int4/8"), MEMORY) is None
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])

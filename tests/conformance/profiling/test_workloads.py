@@ -73,9 +73,22 @@ def test_the_models_of_today_are_a_list_of_their_own() -> None:
     """Every line of the grid makes a case of each model, context and ending; the usual list stays as short."""
     ids = [case.id for case in cases.cases("models")]
     assert len(ids) == len(set(ids)) and "attention/qwen3-8b/bf16/32768/b32" in ids
-    assert {case.dtype for case in cases.cases("models")} == {"bf16"} and len(cases.cases()) < 110
+    assert {case.dtype for case in cases.cases("models")} == {"bf16"} and len(cases.cases()) < 120
     windows = {(case.model.name, case.context) for case in cases.cases("models") if case.operation[:4] == "ring"}
     assert windows == {(m.name, m.window) for m in MODELS if m.name.startswith(("Gemma-3", "gpt-oss"))}
+
+
+def test_an_id_says_all_of_a_case_its_form_too() -> None:
+    for case in (*cases.cases(), *cases.cases("quick"), *cases.cases("models")):
+        assert cases.read(case.id) == case
+    formed = cases.read("attention/llama-3.1-8b/f16/4096/b8/int8-1")
+    assert (formed.form, formed.batch, formed.config().form) == ("int8/1", 8, "int8/1")
+    assert (
+        OPERATIONS["attention"].traffic(formed).read
+        < OPERATIONS["attention"].traffic(replace(formed, form=None)).read
+    )
+    with pytest.raises(ValueError, match="int9"):
+        cases.read("attention/llama-3.1-8b/f16/4096/int9-1")
 
 
 def test_layers_are_those_of_their_models() -> None:
