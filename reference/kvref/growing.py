@@ -6,6 +6,7 @@ from kvref import forms, masks, mem, snapshot
 from kvref.attention import Attending
 from kvref.cite import cite
 from kvref.draft import speculative
+from kvref.memory.residual import Residual, rows_of
 from kvref.memory.rows import Rows, count
 from kvref.parcels import PackingOne
 from kvref.snapshot import Snapshot
@@ -34,7 +35,7 @@ class Growing(PackingOne, Attending):
         self._clear()
 
     def _clear(self) -> None:
-        self.rows = Rows(self.config)
+        self.rows: Rows = rows_of(self.config)
         self.offset = 0
         self.written = False
         self.queries: int | None = None
@@ -129,8 +130,16 @@ class Growing(PackingOne, Attending):
         cite("GROW-5", "CACHE-8", "GROW-18")
         if to == 0 and self.written:
             cite("GROW-15")
+        if isinstance(self.rows, Residual) and to < self.offset:
+            cite("ROW-27")
         self.offset = to
         self.queries = None
+        self._end_window()
+
+    def _end_window(self) -> None:
+        """Let a residual window end at the offset."""
+        if isinstance(self.rows, Residual):
+            self.rows.cut(self.offset)
 
     def snapshot(self, start: int) -> Snapshot | None:
         """The rows [start, offset), start clipped at 0; none when that is empty."""
@@ -169,6 +178,7 @@ class Growing(PackingOne, Attending):
         self._feed(saved.rows)
         self.offset = to
         self.queries = None
+        self._end_window()
 
     def needed(self, offset: int) -> list[int]:
         """The positions of all rows."""

@@ -46,12 +46,17 @@ def ring(config: Config, offset: int, capacity: int, n: int) -> Plan:
     return _replaced(config, capacity, capacity + min(config.step, window - capacity))
 
 
+def held(config: Config, capacity: int) -> int:
+    """Bytes of so many slots, and of the rows that are kept as they are beside them."""
+    return capacity * config.row_bytes + (config.beside_bytes if capacity else 0)
+
+
 def _kept(config: Config, capacity: int) -> Plan:
-    return capacity * config.row_bytes, capacity * config.row_bytes
+    return held(config, capacity), held(config, capacity)
 
 
 def _replaced(config: Config, old: int, new: int) -> Plan:
-    return new * config.row_bytes, (old + new) * config.row_bytes
+    return held(config, new), held(config, new) + old * config.row_bytes
 
 
 def sequence_bytes(config: Config) -> int:

@@ -64,6 +64,12 @@ class Geometry(Struct, frozen=True):
             return self.batch * self.kv_heads * each
         return self.batch * self.kv_heads * sum(widths) * DTYPES[self.dtype].itemsize
 
+    @property
+    def beside_bytes(self) -> int:
+        """Count the bytes of the newest rows, which a cache with a residual window keeps as they are beside those
+        in a form."""
+        return newest(self) * self.changed(form=None).row_bytes
+
     def to_json(self) -> dict[str, Any]:
         """Give all fields that are set."""
         return {k: v for k, v in structs.asdict(self).items() if v is not None}
@@ -141,6 +147,12 @@ def still(config: Geometry) -> int:
     """Count the elements at the beginning of a key that RoPE leaves alone: the value of a latent row."""
     kept = forms(config)
     return config.v_dim if kept is not None and kept[1].latent else 0
+
+
+def newest(config: Geometry) -> int:
+    """Count the newest rows that are kept as they are beside those in a form: none of one that changes no row."""
+    kept, rows = forms(config), getattr(config, "residual", None)
+    return rows if rows is not None and rows > 0 and kept is not None and not kept[0].plain else 0
 
 
 class Heads(NamedTuple):

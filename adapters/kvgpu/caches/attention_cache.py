@@ -63,7 +63,8 @@ class Attending:
         ready = parted.by(self.space, how, ready, held)
         self.append(keys, values)
         positions = Positions(self.offset - held, self.offset)
-        if (formed := in_form(ready, self.config)) is not None:
+        whole = self.store.residual.most == 0
+        if whole and (formed := in_form(ready, self.config)) is not None:
             return formed.answer(self.in_order(), positions)
         return ready.answer(self._readable(held), positions)
 
@@ -79,4 +80,5 @@ class Attending:
             self.store.move(n, span, aside.span(filled))
             filled += n
         place = codec.decoded(aside, held)
+        self.store.residual.lay(place, self.offset - held, held)
         return Runs(place, self.config.kv_heads * place.slots)

@@ -112,13 +112,15 @@ class Through:
 
     def read(self) -> Pair:
         """The cache's rows, drafts included."""
-        found: Pair = self.cache.store.read(self.filled)
+        found: Pair = self.cache.store.read(self.filled, whole=True)
         return found
 
     def end(self, kept: int) -> None:
         """Count the kept drafts: they are in the cache's slots already."""
         self.cache.offset = self.start + kept
         self.cache.written = self.written or kept > 0
+        if kept:
+            self.cache.store.residual.settle(self.cache.offset)
 
 
 class Aside:

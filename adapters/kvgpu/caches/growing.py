@@ -42,6 +42,7 @@ class Growing(snapshot.Restoring, Packing, Attending):
     def free(self) -> None:
         """Return to never written, and give the memory back."""
         self.store.adopt(None)
+        self.store.residual.free()
         self._forget()
 
     def can_append(self, n: int) -> bool:
@@ -52,7 +53,10 @@ class Growing(snapshot.Restoring, Packing, Attending):
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; from the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            self._write(self.store.staged(self.misfit, keys, values), self.offset)
+            at = self.offset
+            self._write(self.store.staged(self.misfit, keys, values), at)
+            assert self.store.codec.handed is not None
+            self.store.residual.take(self.store.codec.handed, at)
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:
@@ -61,6 +65,7 @@ class Growing(snapshot.Restoring, Packing, Attending):
         rows = self._room(at, n)
         self.store.put(n, source, rows, at)
         self.store.adopt(rows)
+        self.store.residual.reserve()
         self.offset, self.written = at + n, True
 
     def _room(self, live: int, n: int) -> Rows:
@@ -130,6 +135,7 @@ class Growing(snapshot.Restoring, Packing, Attending):
         if not self.can_rewind(to):
             raise refusals.rewind_range("CACHE-7", to, self.offset)
         self.offset, self.queries = to, None
+        self.store.residual.cut(to)
 
     def snapshot(self, start: int) -> Snapshot | None:
         """A copy, on the device, of the rows from position `start` on."""
@@ -149,6 +155,7 @@ class Growing(snapshot.Restoring, Packing, Attending):
         """Write the saved rows to their former slots, then make `to` the offset."""
         self._write(saved.rows.place, saved.start)
         self.offset, self.queries = to, None
+        self.store.residual.settle(to)
 
     def needed(self, offset: int) -> range:
         """The positions of all rows."""
@@ -164,6 +171,7 @@ class Growing(snapshot.Restoring, Packing, Attending):
         self.free()
         if rows is not None:
             self._write(rows, 0)
+            self.store.residual.settle(offset)
 
     def merge(self, parent: Any, child: Any) -> Snapshot | None:
         """[a, b) and [b, c) give [a, c)."""

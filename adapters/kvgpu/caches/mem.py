@@ -22,13 +22,14 @@ Plan = tuple[int, int]
 def planned(store: Slots, slots: int) -> Plan:
     """The bytes held when the buffer has this many slots. Another number takes another buffer; the old one is kept
     until the new one is filled."""
-    then = slots * store.geometry.row_bytes
-    return (then, then) if slots == store.slots else (then, then + held(store))
+    then = slots * store.geometry.row_bytes + (store.config.beside_bytes if slots else 0)
+    old = store.slots * store.geometry.row_bytes
+    return (then, then) if slots == store.slots else (then, then + old)
 
 
 def held(store: Slots) -> int:
     """Bytes of the rows that are allocated."""
-    return 0 if store.rows is None else store.rows.nbytes
+    return 0 if store.rows is None else store.rows.nbytes + store.residual.nbytes
 
 
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:

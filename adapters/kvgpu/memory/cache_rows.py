@@ -7,6 +7,7 @@ import numpy as np
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, Span, move, put
+from kvgpu.memory.residual import Residual
 from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, SIZES, Array, Config, heads_of
@@ -43,7 +44,7 @@ class Slots:
     def __init__(self, space: Workspace, config: Config) -> None:
         row_forms.demand(config)
         self.space, self.config, self.geometry = space, config, Geometry.of(config)
-        self.codec = Codec(space, config)
+        self.codec, self.residual = Codec(space, config), Residual(space, config)
         self.rows: Rows | None = None
 
     @property
@@ -76,21 +77,27 @@ class Slots:
             raise refusals.rows(clause, self.config, keys, values)
         return self.codec.staged(keys, values)
 
-    def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0) -> Pair:
+    def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0, whole: bool = False) -> Pair:
         """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,
-        from its `turn`th slot on. The arrays are the caller's.
+        from its `turn`th slot on. The arrays are the caller's. `whole`: rows of a residual window are read in the
+        form too.
         """
         if self.rows is None or n == 0:
             return Pair(*(np.empty(self.config.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
         if self.space.checks:
             self.rows.check_guards()
-        return downloaded(self.codec, n, Span(self.rows.place, first, turn, wrap or n))
+        return downloaded(
+            self.codec, n, Span(self.rows.place, first, turn, wrap or n), None if whole else self.residual
+        )
 
 
-def downloaded(codec: Codec, n: int, source: Span) -> Pair:
-    """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own."""
+def downloaded(codec: Codec, n: int, source: Span, residual: Residual | None = None) -> Pair:
+    """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own;
+    those of a residual window as they were handed in."""
     space, config = codec.space, codec.config
     span = codec.shown(n, space.straightened(codec.kept, n, source))
+    if residual is not None:
+        residual.lay(span.place, source.first, n)
     return Pair(_lines(space, config, "k", n, span), _lines(space, config, "v", n, span))
 
 

@@ -28,11 +28,13 @@ SECTIONS = {
     "snapshots": MODULE,
     "scales": MODULE,
     "latents": MODULE,
+    "residual": MODULE,
     "inputs": MODULE,
 }
 """The files of common bugs that are of no chapter: the groups of the appendix of anomalies; bugs that begin beyond
 a size or after a long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs
-of scales in caches of many sequences, and of latent rows; bugs that show only where inputs are not plain."""
+of scales in caches of many sequences, of latent rows, and of residual windows; bugs that show only where inputs are
+not plain."""
 
 
 def real() -> Iterator[Mutant]:

@@ -142,7 +142,9 @@ class Accounts:
         elif op["op"] == "free":
             yield "MEM-10", "held", _unlike("as when it was opened", self._opened.get(name), held)
         if self._exact and kind in CACHES:
-            yield "MEM-1", "held", _unlike("capacity times row", got.values["capacity"] * config.row_bytes, held)
+            beside = config.beside_bytes if got.values["capacity"] else 0
+            want = got.values["capacity"] * config.row_bytes + beside
+            yield "MEM-1", "held", _unlike("capacity times row", want, held)
 
     def _costs(self, found: Found, op: Operation, kind: str, config: Config, got: Step) -> None:
         case = self._case(op, kind, config, got)

@@ -158,6 +158,7 @@ class Trial:
         got = self._refused(asked.want, asked.answer())
         self.result.steps.append((asked.want, got))
         self.result.book.look_at(asked.config)
+        self.result.book.plain = asked.want.plain if isinstance(asked.want, Expected) else frozenset()
         self.result.differences += self.compare(asked, got)
         if got.result == asked.want.result:
             self._account(asked, got)

@@ -41,3 +41,13 @@ def attended(draw: st.DrawFn, config: Config) -> Sides:
     start, rows = [f"append {before} fill=copies"] if before else [], draw(st.integers(1, 4))
     ops = [*start, f"attend {rows} fill=copies heads={heads} splits={draw(st.integers(1, 2))}"]
     return Sides(*(caches.plain(config.changed(form=form), *ops) for form in ("latent", None)))
+
+
+@register("ROW-30", needs=("forms",), kinds=("growing",), compare=caches.difference)
+def whole_window(draw: st.DrawFn, config: Config) -> Sides:
+    """In a form, beside a residual window of all rows; or plain, with the same rows."""
+    config = fitting(config, draw(st.sampled_from(FORMS)))
+    fill = draw(st.sampled_from(("fine", "fine", "bits", "edges")))
+    before, back, more = (draw(st.integers(low, 4)) for low in (1, 0, 1))
+    ops = [f"append {before} fill={fill}", f"rewind {min(back, before)}", f"append {more} fill={fill}", "view"]
+    return Sides(*(caches.plain(config.changed(**way), *ops) for way in ({"residual": 8}, {"form": None})))

@@ -18,6 +18,7 @@ from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.forms import Kept
 from kvref.growing import Growing
+from kvref.memory.residual import Residual
 from kvref.page import Pages
 from kvref.ragged import Ragged
 from kvref.ring import Ring
@@ -61,7 +62,8 @@ def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int])
     slots = _numbered(cache.rows.shown(slice(live)).keys, book, numbers)
     spare = len(cache.rows) - live
     if isinstance(cache, Growing):
-        return cache.offset, cache.written, spare, slots
+        over = (cache.rows.over,) if isinstance(cache.rows, Residual) else ()
+        return cache.offset, cache.written, spare, slots, *over
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
 
 

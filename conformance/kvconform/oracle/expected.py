@@ -25,6 +25,8 @@ class Expected(Step):
     a query that is padding."""
     parts: tuple[str, ...] = ()
     """For each part of `sees` that has a rule of its own, such as a layer, the clause on what it shows."""
+    plain: frozenset[int] = frozenset()
+    """The serials of rows that must be read to the bit, in a form that rounds others."""
     folds: dict[str, list[int]] = field(default_factory=dict)
     """The serials of the tokens that states must be made of, in their order, by the arrays' names: fold.0."""
     rows: dict[str, list[int]] = field(default_factory=dict)

@@ -80,7 +80,7 @@ class CacheModel:
         """What queries of the last append see: the view."""
         return self.own_view
 
-    def key(self) -> tuple[int, int | None]:
+    def key(self) -> tuple[int | None, ...]:
         """The state up to renaming tokens and shifting positions."""
         return self.offset, self.queries
 
@@ -141,11 +141,19 @@ class CacheModel:
         self.width = self._width(len(serials))
         self.tokens += serials
 
+    def keep(self, drafts: list[int]) -> None:
+        """Take in the drafts of a round."""
+        self.take(drafts)
+
     def least(self) -> int:
         """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
         if self.floor and self.floor == self.offset:
             return len(self.own_view.needs(self.offset))
         return len(self.own_view.sees(self.offset - 1, self.offset))
+
+    def plain(self) -> frozenset[int]:
+        """The rows that are read to the bit though others are rounded: none, but of a residual window."""
+        return frozenset()
 
     def handed_out(self) -> list[int] | None:
         """The rows of the history, where it is declared which are there."""

@@ -103,7 +103,7 @@ class RoundModel:
         cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
         for i, layer in self.layers.items():
             cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
-            layer.cache.take(kept[i])
+            layer.cache.keep(kept[i])
             layer.cache.queries = None
 
     def abandon(self) -> None:

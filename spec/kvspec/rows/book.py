@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from kvspec.forms import Form, Owed, owed
-from kvspec.geometry import DTYPES, Array, Config, heads_of, of_all_ranks, still
+from kvspec.geometry import DTYPES, Array, Config, heads_of, newest, of_all_ranks, still
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.rows.contents import Contents
 from kvspec.rows.fills import ALIKE, EXACT, MAKE, beginnings, cast, fine, settled, signed, tiny, with_tail
@@ -23,6 +23,12 @@ def _far(row: Array, read: Array) -> float:
     with np.errstate(all="ignore"):
         off = np.abs(row - read.astype(np.float64))
         return float(np.nan_to_num(off, posinf=0).sum())
+
+
+def _same(rows: Array, read: Array) -> Array:
+    """Which of the rows `[n, dim]` was read as it is; NaN may have any bits."""
+    wide = read.astype(np.float64)
+    return np.asarray(((rows == wide) | (np.isnan(rows) & np.isnan(wide))).all(-1))
 
 
 def mixed(op: Operation, config: Config) -> bool:
@@ -49,6 +55,10 @@ class SerialBook:
         self._cast: dict[bytes, dict[Place, int]] = {}
         self._rounded: list[tuple[str, int, Owed]] = []
         """Rows that a form rounds: keys or values, the first serial, and what may be read of them."""
+        self.plain: frozenset[int] = frozenset()
+        """Serials of rows that are to be read to the bit, though the form of the cache rounds rows."""
+        self._beside = False
+        """Whether the cache that is looked at keeps some rows as they are beside those in a form."""
         self._times = 1
         """How often rows may have been rounded."""
         self._unread: list[Callable[[], None]] = []
@@ -62,6 +72,7 @@ class SerialBook:
         """Read from now on what a cache of this config hands out: a rank has some of the heads of every row."""
         first, behind, _ = heads_of(config)
         self._heads = (0, None) if config.rank is None else (first, behind)
+        self._beside = newest(config) > 0
 
     @property
     def contents(self) -> Contents | None:
@@ -242,9 +253,11 @@ class SerialBook:
             if head < made.rows.shape[1]:
                 here = made.at(sequence, head)
                 here = here._replace(step=here.step * self._times * (1 + 2.0**-8 * (self._times > 1)))
-                near += (
-                    (_far(here.rows[n], row), first + int(n)) for n in np.flatnonzero(here.allows(row).all(-1))
-                )
+                right = np.asarray(here.allows(row).all(-1))
+                if self._beside:
+                    rounded = np.array([first + n not in self.plain for n in range(len(right))], bool)
+                    right = _same(here.rows, row) | (right & rounded)
+                near += ((_far(here.rows[n], row), first + int(n)) for n in np.flatnonzero(right))
         return min(near)[1] if near else ILLEGIBLE
 
     def lost(self, array: Array, kind: str) -> bool:

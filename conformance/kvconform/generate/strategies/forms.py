@@ -28,6 +28,7 @@ SMALL = (
     Trace("growing", Config(step=2, form="latent")),
     Trace("ring", Config(window=2, form="int8/4,latent")),
     Trace("page", Config(page_size=2, pages=2, form="latent")),
+    Trace("growing", Config(step=2, form="int4/2,int8/3", residual=2)),
 )
 """The covered caches."""
 
@@ -54,6 +55,9 @@ LARGE = (
     *("latent", "e4m3/t:0.05,latent", "int8/64,latent", "int8/1,latent", "q8_0,latent"),
 )
 """Forms of their caches."""
+
+WINDOWS = (None, None, 1, 2, 3, 5)
+"""Residual windows of explored growing caches; of real ones too, and 32 and 128."""
 
 OPERATIONS = ("append 1", "append 2", "append 1 fill=fine", "append 3 fill=bits", "view", "rewind 1", "free")
 """What happens to them."""
@@ -113,9 +117,20 @@ def plans() -> list[Plan]:
     """Plan each of the small caches."""
     looks = {"page": "scribble"}
     return [
-        plan(f"forms {t.kind} {t.config.form}", t, moves, continuations, look=looks.get(t.kind, "view"))
+        plan(
+            f"forms {t.kind} {t.config.form}{_window(t.config)}",
+            t,
+            moves,
+            continuations,
+            look=looks.get(t.kind, "view"),
+        )
         for t in SMALL
     ]
+
+
+def _window(config: Config) -> str:
+    """The residual window, in words, if there is one."""
+    return "" if config.residual is None else f" residual {config.residual}"
 
 
 def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda number: False) -> Trace:
@@ -156,6 +171,9 @@ def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
     misfit = draw(st.sampled_from(MISFITS))
     plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
     found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
+    if "residual" in fields_of(found.kind):
+        window = draw(st.sampled_from(WINDOWS))
+        found = Trace(found.kind, found.config.changed(residual=window), found.ops)
     beside = notation.operations(f"open Z form={misfit}") if misfit else ()
     shown = found if share else exact(found)
     return Trace(shown.kind, shown.config, (*shown.ops, *beside))
@@ -170,6 +188,8 @@ def real(draw: st.DrawFn) -> Trace:
     dtype, form = draw(st.sampled_from(("f16", "bf16", "f32"))), draw(st.sampled_from(LARGE))
     texts = [draw(st.sampled_from(OPERATIONS)) for _ in range(draw(st.integers(2, 7)))]
     config = fitting(shape.changed(dtype=dtype), form)
+    if not window:
+        config = config.changed(residual=draw(st.sampled_from((*WINDOWS, 32, 128))))
     return _trace("ring" if window else "growing", config, texts)
 
 
