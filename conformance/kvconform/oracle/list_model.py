@@ -164,7 +164,7 @@ class ListModelSession(CitingSession):
         if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
             step.least = cache.least()
             step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
-            step.plain = cache.plain()
+            step.plain = frozenset() if op["op"] == "draft" else cache.plain()  # drafts see all rows in their form
         if isinstance(cache, LayersModel):
             step.parts = cache.shown_by
         if self._rewinds(op) and isinstance(cache, CacheModel | LayersModel) and cache.either(op["to"]):
