@@ -10,23 +10,14 @@ from kvref.attention import Seen
 from kvref.cite import cite
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import count
-from kvref.parcels import Packing
+from kvref.transfers import Numbered, Transfer, Transfers
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config, still
-from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
-from kvspec.refusals import parcels as refusals_parcels
 
 
-class Numbered:
-    """One sequence: position p lies in slot p mod page_size of the page that entry p div page_size names."""
-
-    def __init__(self, table: Sequence[int] = (), length: int = 0) -> None:
-        self.table, self.length = list(table), length
-
-
-class Pages(Packing):
+class Pages(Transfers):
     """A pool, and the sequences in use by their numbers."""
 
     kind = "page"
@@ -38,14 +29,19 @@ class Pages(Packing):
         cite("PAGE-2")
         self.config, self.pool = config, Pool(config)
         self.in_use: dict[int, Numbered] = {}
+        self.in_flight: dict[int, Transfer] = {}
 
     def admit(self) -> int:
-        """A new sequence of no rows: the lowest number not in use."""
+        """A new sequence of no rows."""
+        return self.hold(Numbered())
+
+    def hold(self, made: Numbered) -> int:
+        """A new sequence: the lowest number not in use."""
         cite("PAGE-3", "PAGE-5")
         number = 0
         while number in self.in_use:
             number += 1
-        self.in_use[number] = Numbered()
+        self.in_use[number] = made
         return number
 
     def _of(self, sequence: int) -> Numbered:
@@ -103,10 +99,9 @@ class Pages(Packing):
         if not 0 <= n <= parent.length:
             raise refusals_page.fork("PAGE-16", n, sequence, parent.length)
         cite("PAGE-14", "PAGE-15", "PAGE-18")
-        number = self.admit()
-        self.in_use[number] = Numbered(parent.table[: self.pool.entries(n)], n)
-        self.pool.share(self.in_use[number].table)
-        return number
+        made = Numbered(parent.table[: self.pool.entries(n)], n)
+        self.pool.share(made.table)
+        return self.hold(made)
 
     def truncate(self, sequence: int, to: int) -> None:
         """Drop the rows of a sequence from `to` on."""
@@ -136,26 +131,6 @@ class Pages(Packing):
         """Copies of the rows of a sequence, `[kv_heads, n, dim]`."""
         found = self._of(sequence)
         return self.pool.through(found.table, found.length)
-
-    def pack(self, sequence: int = 0) -> Parcel:
-        """All rows of a sequence, whatever pages they lie in."""
-        of = self._of(sequence)
-        kept = self.pool.kept_rows(of.table, of.length)
-        return self.parcel(range(of.length), of.length, Pair(*(a[None] for a in kept)))
-
-    def unpack(self, *parts: Parcel) -> int:
-        """A new sequence with the rows of a parcel, in pages of its own."""
-        offset = parts[0].offset
-        rows = self.found(parts, range(offset))
-        if self.pool.entries(offset) > self.pool.free:
-            raise refusals_parcels.no_room("MOVE-10", offset, self.pool.free * self.pool.size)
-        cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
-        number = self.admit()
-        made = self.in_use[number]
-        self._make_room(made, offset)
-        self.pool.write(made.table, 0, Pair(rows.keys[0], rows.values[0]))
-        made.length = offset
-        return number
 
     def table(self, sequence: int) -> list[int]:
         """The pages of a sequence, in order."""

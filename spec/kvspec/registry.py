@@ -120,6 +120,8 @@ LETTERS: dict[str, str] = {
 }
 """The chapters by the letters that begin their clause ids."""
 
+_ONLY = {o.name: o.only for record in RECORDS.values() for o in record.operations}
+
 _KINDS: dict[str, Kind] = {name: record.kind for name, record in RECORDS.items() if record.kind is not None}
 
 KINDS = tuple(_KINDS)
@@ -180,7 +182,8 @@ FIELDS_OF_SOME = tuple(dict.fromkeys(field for kind in KINDS for field in fields
 
 def has(kind: str, chapter: str, operation: str) -> bool:
     """Tell whether a kind has an operation of a chapter."""
-    return kind == chapter or kind in RECORDS[chapter].on or operation in _KINDS[kind].also
+    on = kind in RECORDS[chapter].on and kind in (_ONLY.get(operation) or (kind,))
+    return kind == chapter or on or operation in _KINDS[kind].also
 
 
 def fitted(kind: str, config: Config) -> Config:

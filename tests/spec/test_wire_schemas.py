@@ -70,7 +70,7 @@ open B kind=bucket bounds=2-1"""
 
 PAGE = """admit; append 3; fork 0 3; append 1 sequence=1; attend 1 sequence=1 through causal & window=2
 truncate 0 1; gather 0,2 2; gather empty 1; gather 0 -1; peek 1; peek 9
-drop 0; drop 0; admit
+drop 0; drop 0; admit; append 1; send 0; sent 0 p; expect 1; arrive 0 p; send 0; lose 0; lose 0
 append 9 sequence=1; scribble"""
 
 RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0; trim 9,9; filter 1,0; reorder 0,0

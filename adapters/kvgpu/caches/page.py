@@ -8,34 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from kvgpu.caches import mem, parcels, parted, rope, scored
+from kvgpu.caches import mem, parted, rope, scored
 from kvgpu.caches.attention import Pages as Lying
 from kvgpu.caches.attention import Positions, Runs, in_form, prepare
 from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
+from kvgpu.caches.transfers import Table, Transfers
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.page_pool import ENTRY, Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
-from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page
-from kvspec.refusals import parcels as refusals_parcels
 
 
-class Table:
-    """The block table of a sequence, and its length. `there` is the table on the device, with room for every page
-    of the pool; only the entries of `pages` are read."""
-
-    def __init__(self, space: Workspace, pages: Sequence[int], length: int, room: int) -> None:
-        self.pages, self.length = list(pages), length
-        self.there = space.runtime.allocate(room * ENTRY.itemsize)
-        if self.pages:
-            space.runtime.upload(np.array(self.pages, ENTRY), self.there)
-
-
-class Pages:
+class Pages(Transfers):
     """A pool and its sequences. The host decides everything; the device is only told where to copy."""
 
     kind = "page"
@@ -45,6 +33,7 @@ class Pages:
         if wrong or not acceptable(config) or (config.debug or 1) > 1:
             raise refusals_page.config("CACHE-3", config)
         row_forms.demand(config)
+        super().__init__()
         self.config, self.space, self.pool = config, space, Pool(space, config)
         self.numbered: list[Table | None] = []
 
@@ -140,25 +129,6 @@ class Pages:
         """Download the rows of a sequence, `[kv_heads, n, dim]`."""
         table = self._demand(sequence)
         return self.pool.gathered(table.there, table.length)
-
-    def pack(self, sequence: int = 0) -> Parcel:
-        """Download the rows of a sequence as they are kept: one launch."""
-        table = self._demand(sequence)
-        place = self.pool.kept(table.there, table.length)
-        return parcels.sent(self.space, self.config, table.length, range(table.length), place)
-
-    def unpack(self, *parts: Parcel) -> int:
-        """Upload the rows of a parcel to a new sequence, in pages of its own."""
-        offset = parts[0].offset
-        rows = parcels.demand(parts, self.config, range(offset))
-        pages = self.pool.pages_for(offset)
-        if pages > len(self.pool.free):
-            raise refusals_parcels.no_room("MOVE-10", offset, len(self.pool.free) * self.pool.size)
-        place = parcels.received(self.space, self.config, rows)
-        number = self._open(self.pool.take(pages), offset)
-        if place is not None:
-            self.pool.scatter(place, self._demand(number).there, 0)
-        return number
 
     def table(self, sequence: int) -> list[int]:
         """The pages of a sequence, in order."""

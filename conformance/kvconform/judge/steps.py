@@ -29,8 +29,9 @@ DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 
 SNAPSHOTS = ("can", *SAVED, "bytes")
 SAID = (
-    *("accepts", "spans", "brings", "drafted", "lengths", "sequences", "moved", "fingerprint", "plan", "fit"),
-    *("sequence", "free", "references", "table", "past", "bound", "key", "extent", "held", "meter"),
+    *("accepts", "transfer", "spans", "brings", "drafted", "lengths", "sequences", "transfers", "moved"),
+    *("fingerprint", "plan", "fit", "sequence", "free", "references", "table", "past", "bound", "key", "extent"),
+    *("held", "meter"),
 )
 COUNTED = ("held", "meter")
 """Values that are shown beside the rows. Those of SNAPSHOTS differ at level visible; those of COUNTED are there

@@ -101,7 +101,8 @@ def _batch_key(batch: Batch | None) -> Key:
 @_key.register
 def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
-    return tuple((number, one.length, *one.table) for number, one in sorted(pages.in_use.items()))
+    flying = ((-1 - n, one.expected, one.length, *one.table) for n, one in sorted(pages.in_flight.items()))
+    return *((number, one.length, *one.table) for number, one in sorted(pages.in_use.items())), *flying
 
 
 @_key.register

@@ -36,6 +36,14 @@ class PagedSequence:
     pages: list[Page] = field(default_factory=list)
 
 
+@dataclass
+class InFlight(PagedSequence):
+    """Rows that are sent, which have their pages; or pages for rows that are expected."""
+
+    expected: int | None = None
+    """How many rows, if they are."""
+
+
 class PoolModel:
     """All sequences, at their numbers; None at a number that is not in use."""
 
@@ -49,6 +57,7 @@ class PoolModel:
         self.known = known
         self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
         self.all: list[PagedSequence | None] = []
+        self.in_flight: dict[int, InFlight] = {}
         self.follows = claim.dialect("shares") != "forks"
         """Whether full pages of equal rows may be shared: which are is for the adapter to say."""
         self.said: int | None = None
@@ -63,14 +72,20 @@ class PoolModel:
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows and pages."""
         met: dict[Page, int] = {}
-        return tuple(
-            None if s is None else (len(s.rows), *(met.setdefault(p, len(met)) for p in s.pages)) for s in self.all
+        each = (*self.all, *(self.in_flight[n] for n in sorted(self.in_flight)))
+        found = (
+            None if s is None else (len(s.rows), *(met.setdefault(p, len(met)) for p in s.pages)) for s in each
         )
+        return (*found, *((n, one.expected) for n, one in sorted(self.in_flight.items())))
 
     @property
     def held(self) -> list[Page]:
-        """Every page of every sequence, as often as it is held."""
-        return [page for one in self.all if one for page in one.pages]
+        """Every page of every sequence and transfer, as often as it is held."""
+        return [page for one in self._holders for page in one.pages]
+
+    @property
+    def _holders(self) -> list[PagedSequence]:
+        return [*(one for one in self.all if one), *self.in_flight.values()]
 
     def free_pages(self) -> int:
         """Pages that no sequence has."""
@@ -78,9 +93,10 @@ class PoolModel:
 
     def free_between(self) -> tuple[int, int]:
         """Pages that no sequence has where all pages of equal rows are apart, and where all are one."""
-        pages = {tuple(map(self.known.content, page)) for one in self.all if one for page in self._divided(one)}
+        pages = {tuple(map(self.known.content, page)) for one in self._holders for page in self._divided(one)}
         begun = {page[:n] for page in pages for n in range(1, len(page))}
-        return self.free_pages(), self.total - len(pages - begun)
+        expected = sum(len(one.pages) for one in self.in_flight.values() if one.expected is not None)
+        return self.free_pages(), self.total - expected - len(pages - begun)
 
     def _divided(self, one: PagedSequence) -> list[list[int]]:
         return [one.rows[i : i + self.size] for i in range(0, len(one.rows), self.size)]
@@ -102,12 +118,74 @@ class PoolModel:
         """A new sequence with these rows, in new pages."""
         offset = parts[0].offset
         parcels.demand(parts, self.config, range(offset))
-        new = len(range(0, offset, self.size))
+        return self._arrived(parts, self._taken(offset))
+
+    def _taken(self, n: int) -> list[Page]:
+        """New pages for n rows."""
+        new = len(range(0, n, self.size))
         if new > self.free_pages() and not self._shares_enough(new):
-            raise refusals_parcels.no_room("MOVE-10", offset, self.free_pages() * self.size)
+            raise refusals_parcels.no_room("MOVE-10", n, self.free_pages() * self.size)
+        return [Page() for _ in range(new)]
+
+    def _arrived(self, parts: Sequence[NamedParcel], pages: list[Page]) -> int:
+        """A new sequence with these rows, in these pages."""
+        offset = parts[0].offset
         found = parcels.rows(parts, self.config, range(offset))
         cite("MOVE-4", "MOVE-5", "MOVE-6", "MOVE-13")
-        return self._admitted(PagedSequence([found[p] for p in range(offset)], [Page() for _ in range(new)]))
+        return self._admitted(PagedSequence([found[p] for p in range(offset)], pages))
+
+    def send(self, sequence: int) -> int:
+        """A transfer with the rows of a sequence, and its pages."""
+        of = self.one(sequence)
+        cite("MOVE-19", "MOVE-20")
+        return self._begun(InFlight(list(of.rows), list(of.pages)))
+
+    def sent(self, transfer: int) -> NamedParcel:
+        """These rows; the transfer has ended."""
+        rows = self._flying(transfer, expected=False).rows
+        cite("MOVE-19", "MOVE-20")
+        del self.in_flight[transfer]
+        return parcels.packed(self.config, len(rows), range(len(rows)), rows)
+
+    def transfers(self) -> list[int]:
+        """The rows of each transfer, -1 where there is none."""
+        each = map(self.in_flight.get, range(max(self.in_flight, default=-1) + 1))
+        return [-1 if one is None else len(one.rows) if one.expected is None else one.expected for one in each]
+
+    def expect(self, n: int) -> int:
+        """A transfer with pages for n rows."""
+        cite("MOVE-21")
+        return self._begun(InFlight([], self._taken(n), n))
+
+    def arrive(self, transfer: int, *parts: NamedParcel) -> int:
+        """A new sequence with these rows, in the pages of the transfer."""
+        of = self._flying(transfer, expected=True)
+        parcels.demand(parts, self.config, range(parts[0].offset))
+        if parts[0].offset != of.expected:
+            raise refusals_parcels.unexpected("MOVE-22", parts[0].offset, of.expected)
+        cite("MOVE-22")
+        del self.in_flight[transfer]
+        return self._arrived(parts, of.pages)
+
+    def lose(self, transfer: int) -> None:
+        """Nobody has the pages of this transfer."""
+        if transfer not in self.in_flight:
+            raise refusals_parcels.over("MOVE-24", transfer)
+        cite("MOVE-23")
+        del self.in_flight[transfer]
+
+    def _begun(self, made: InFlight) -> int:
+        """The first number that is not in flight."""
+        number = next(n for n in range(len(self.in_flight) + 1) if n not in self.in_flight)
+        self.in_flight[number] = made
+        return number
+
+    def _flying(self, transfer: int, expected: bool) -> InFlight:
+        """A transfer that goes this way."""
+        found = self.in_flight.get(transfer)
+        if found is None or (found.expected is not None) is not expected:
+            raise refusals_parcels.over("MOVE-24", transfer)
+        return found
 
     def plan(self, n: int) -> tuple[int, ...]:
         """How many bytes is for the adapter to say."""

@@ -69,6 +69,8 @@ class OperationRecord(Part, frozen=True):
     """Whether nothing bounds what it costs."""
     needs: tuple[str, ...] = ()
     """The chapters it needs beside its own. An argument can need one too: see `Argument`."""
+    only: tuple[str, ...] = ()
+    """The kinds that have it, where others that its chapter is on have not."""
 
 
 class Ability(Part, frozen=True):

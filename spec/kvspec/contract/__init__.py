@@ -6,10 +6,11 @@ methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of
 a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
 Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
 `Questioning` (`questions`), `Packing` (`parcels`, paged caches too), `Planning` (`mem`), `Attending` (`attention`,
-stores and paged caches too); a store those of `Batching` (`batch`); the adapter itself those of `Speculating`
-(`draft`), `Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays
-(numpy), what the adapter's own `place` made of them, or arrays of its engine (`OwnArrays`). Calls may return before
-their work is done, if it can be waited for (`Asynchronous`).
+stores and paged caches too); a pool whose rows are on their way those of `Transferring` (`parcels`); a store those
+of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
+(`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), what the adapter's own `place`
+made of them, or arrays of its engine (`OwnArrays`). Calls may return before their work is done, if it can be waited
+for (`Asynchronous`).
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """
@@ -31,6 +32,7 @@ from kvspec.contract.caches import (
     Snapshot,
     Snapshotting,
     Speculating,
+    Transferring,
 )
 from kvspec.contract.description import Claim, Description, description
 from kvspec.contract.handles import Bucketed, Paged, Ran

@@ -111,6 +111,29 @@ class Packing(Protocol):
         beside those of other sequences."""
 
 
+class Transferring(Protocol):
+    """Methods that the chapter `parcels` adds to a pool whose pages others read and write while it goes on."""
+
+    def send(self, sequence: int) -> int:
+        """Begin to send the rows of a sequence, and give the number of the transfer. Until it has ended, its pages
+        are not written and not free."""
+
+    def transfers(self) -> Sequence[int]:
+        """Give the rows of each transfer in flight, by its number; -1 for one below that is not in flight."""
+
+    def sent(self, transfer: int) -> Parcel:
+        """End it: give the rows that it read."""
+
+    def expect(self, n: int) -> int:
+        """Take pages for n rows that are to come, which nobody sees, and give the number of the transfer."""
+
+    def arrive(self, transfer: int, *parts: Parcel) -> int:
+        """End it: hold the rows of these parcels in its pages, and give the number of their new sequence."""
+
+    def lose(self, transfer: int) -> None:
+        """End a transfer without its rows: what it was sent from goes on, and what it was to go to is free."""
+
+
 class Buffer(Protocol):
     """A buffer opened as `copy`: preallocated keys and values, `[capacity, kv_heads, dim]` in layout token,
     `[kv_heads, capacity, dim]` in layout head."""

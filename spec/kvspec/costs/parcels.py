@@ -35,4 +35,22 @@ def _offset(case: Case) -> int:
     return int(max(lengths) if said is None else said)
 
 
+def sent(case: Case) -> Cost:
+    """End a transfer that sends: the rows cross as those that are packed do, by a table that is told."""
+    entries = {"host_to_device": ENTRY * (case.config.pages or 0), "launches": 3 + (case.config.pages or 0)}
+    found = pack(case).bounds[0]
+    return Cost("by its table", (Bound(found.clause, {**found.most, **entries, "allocations": 3}),))
+
+
+def bookkeeping(case: Case) -> Cost:
+    """Begin a transfer, or end it without its rows: no row crosses. Pages that go back may be poisoned."""
+    pages = case.config.pages or 0
+    poisoned = pages if case.config.debug else 0
+    return bounded(
+        "PAGE-41", host_to_device=ENTRY * pages, launches=1 + poisoned, allocations=1, synchronisations=1
+    )
+
+
+arrive = unpack
+send = expect = lose = bookkeeping
 carry = collect = nothing

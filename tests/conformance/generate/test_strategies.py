@@ -43,6 +43,7 @@ def test_a_whole_system_does_all_there_is() -> None:
         "carry",
         "collect",
         "unpack",
+        *("send", "sent", "expect", "arrive", "lose"),
     }
     assert set(OPERATIONS) - asked <= own, "what is left has sources of its own"
     mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]

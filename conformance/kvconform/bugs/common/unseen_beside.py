@@ -8,8 +8,9 @@ from kvconform.bugs.planting import planted
 from kvref.bucket import Bucket
 from kvref.copy import Buffer
 from kvref.memory.compiled_graph import Handles
-from kvref.page import Numbered, Pages
+from kvref.page import Pages
 from kvref.ragged import Ragged
+from kvref.transfers import Numbered
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import Array, Config
 

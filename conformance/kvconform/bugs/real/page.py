@@ -8,7 +8,8 @@ from weakref import WeakSet
 
 from kvconform.bugs.planting import planted
 from kvref.memory.page_pool import Pool
-from kvref.page import Numbered, Pages
+from kvref.page import Pages
+from kvref.transfers import Numbered
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config

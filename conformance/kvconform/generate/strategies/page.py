@@ -15,7 +15,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
-from kvref.list_model.page import PagedSequence
+from kvref.list_model.page import InFlight, PagedSequence
 from kvspec.geometry import Config
 from kvspec.operations.arguments import ALIKE, PAIRINGS
 from kvspec.operations.table import listed
@@ -247,6 +247,26 @@ class _Drawing(Drawing):
         if self.number(0, 2):
             return f"{first}; unpack y"
         return f"{first}; open C page_size={self.number(1, 5)} pages=9; C: unpack y; C: pack z sequence=0; unpack z"
+
+    def _transfer(self) -> str:
+        """Begin to send rows, or to expect some; or end what is in flight."""
+        flying = self.model.in_flight
+        if flying and self.number(0, 2):
+            return self._ending(*self.of(*flying.items()))
+        number, one = self.some()
+        return self.of(f"send {number}", f"send {number}", f"expect {self.rows(one)}", f"lose {len(flying)}")
+
+    def _ending(self, transfer: int, one: InFlight) -> str:
+        """End a transfer as it should end, or otherwise."""
+        if one.expected is None:
+            return self.of(*[f"sent {transfer} v; unpack v"] * 3, f"sent {transfer} v", f"lose {transfer}")
+        rows = one.expected + self.of(0, 0, 0, 1)
+        brought = f"open C page_size=3 pages=9; C: admit; C: append {rows}; C: pack v sequence=0"
+        late = f"lose {transfer}; arrive {transfer} v"
+        come = self.of(
+            *[f"arrive {transfer} v"] * 3, late, f"carry v u axes=BPNHD page=2 cut=1; arrive {transfer} u"
+        )
+        return f"{brought}; {come}"
 
     def _another(self) -> str:
         """Open a second pool with another page size, or use it beside the first."""

@@ -4,6 +4,7 @@ other kinds and sizes."""
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, page
@@ -121,6 +122,38 @@ def of_pools(most: int, session: Session) -> list[str]:
     return [*page.leading(most, pool), *found]
 
 
+def of_transfers(session: Session) -> list[str]:
+    """Give the moves to other states of a pool with two sequences or transfers at most: rows are sent, and rows are
+    expected."""
+    pool = session.caches["A"]
+    room = len(pool.in_use) + len(pool.in_flight) < 2
+    found = ["admit", "expect 1", "expect 3"] if room else []
+    for number, one in sorted(pool.in_use.items()):
+        found += [f"append 1 sequence={number}", f"truncate {number} {one.length // 2}", f"drop {number}"]
+        found += [f"send {number}"] if room else []
+    for number, flying in sorted(pool.in_flight.items()):
+        found += _arriving(number, flying.length) if flying.expected else _sending(pool, number)
+    return [*found, "send 9", "sent 9 x", "lose 9", *_rows_of(2, "arrive 9 x")]
+
+
+def _sending(pool: Any, number: int) -> list[str]:
+    """End a transfer that sends, with its rows or without them; take what arrives for its own."""
+    new = next(n for n in range(len(pool.in_use) + 1) if n not in pool.in_use)
+    return [f"sent {number} x; unpack x; drop {new}", f"lose {number}", *_rows_of(1, f"arrive {number} x")]
+
+
+def _arriving(number: int, n: int) -> list[str]:
+    """End a transfer that expects n rows: with these, with others, too late, or as if it were sent."""
+    damaged = f"carry x y axes=PNBHD page=2 cut=1; arrive {number} y"
+    whole = _rows_of(n, f"arrive {number} x", damaged, f"lose {number}; arrive {number} x")
+    return [f"lose {number}", f"sent {number} x", *whole, *_rows_of(n + 1, f"arrive {number} x")]
+
+
+def _rows_of(n: int, *each: str) -> list[str]:
+    """Give moves with a parcel x of n rows of another pool."""
+    return [f"open B page_size=3 pages=2; B: admit; B: append {n}; B: pack x sequence=0; {move}" for move in each]
+
+
 def plans() -> list[Plan]:
     """Plan each small cache and pool."""
     alone = [plan(f"parcels {_called(t)}", t, moves, appends_after) for t in STARTS]
@@ -143,6 +176,7 @@ def plans() -> list[Plan]:
         *pools,
         *ranks,
         plan("ranks page", pool, of_pools_of_ranks, page.continuations, look="scribble"),
+        plan("transfers", Trace("page", Config(page_size=2, pages=2)), of_transfers, page.continuations),
     ]
 
 
@@ -165,6 +199,7 @@ EXPLORATIONS = (
         for kind in caches_with("restore")
     ),
     Exploration("page", ("page",), partial(page.explored, more=("parcel",) * 6), "page"),
+    Exploration("transfers", ("page",), partial(page.explored, more=("transfer",) * 12), "page"),
 )
 
 WALKS = Moves(

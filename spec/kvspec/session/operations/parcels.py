@@ -7,7 +7,7 @@ from typing import Any
 from kvspec.geometry import heads_of
 from kvspec.operations.table import Operation, argument
 from kvspec.parcels import spans
-from kvspec.session.offered import metered
+from kvspec.session.offered import call, metered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 
@@ -15,7 +15,11 @@ from kvspec.session.step import Inputs, Step
 def pack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Pack the rows of a cache, or of a sequence of it; read them as the descriptor says."""
     of = () if op.get("sequence") is None else (op["sequence"],)
-    made = metered(session, step, cache, "pack", *of)
+    _packed(session, op, step, metered(session, step, cache, "pack", *of))
+
+
+def _packed(session: SessionState, op: Operation, step: Step, made: Any) -> None:
+    """Keep a parcel by its name, and tell what is in it."""
     session.parcels[op["name"]] = (made,)
     step.values["spans"] = [end for span in spans(made.positions) for end in span]
     step.values["brings"] = made.offset
@@ -46,4 +50,35 @@ def unpack(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
         step.values["sequence"] = int(number)
 
 
-DO = {"pack": pack, "carry": carry, "collect": collect, "unpack": unpack}
+def send(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Begin to send the rows of a sequence."""
+    step.values["transfer"] = int(metered(session, step, cache, "send", op["sequence"]))
+
+
+def sent(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """End a transfer that sends, with what it read."""
+    _packed(session, op, step, metered(session, step, cache, "sent", op["transfer"]))
+
+
+def expect(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Take pages for rows that are to come."""
+    step.values["transfer"] = int(metered(session, step, cache, "expect", op["n"]))
+
+
+def arrive(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """End a transfer that expects rows, with those that came."""
+    parts = session.parcels[op["name"]]
+    step.values["sequence"] = int(metered(session, step, cache, "arrive", op["transfer"], *parts))
+
+
+DO = {
+    "pack": pack,
+    "carry": carry,
+    "collect": collect,
+    "unpack": unpack,
+    "send": send,
+    "sent": sent,
+    "expect": expect,
+    "arrive": arrive,
+    "lose": call("lose", "transfer"),
+}

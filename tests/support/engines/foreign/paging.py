@@ -35,6 +35,10 @@ class Pool:
         want(sequence in self.all, f"no sequence {sequence}")
         return self.all[sequence]
 
+    def holders(self) -> list[Sequence]:
+        """All that have pages."""
+        return list(self.all.values())
+
     def _pages(self, n: int) -> int:
         return -(-n // self.config.page_size)
 
@@ -60,7 +64,7 @@ class Pool:
         of, size = self._of(sequence), self.config.page_size
         want_rows(self.config, keys, values, 1)
         n, used = keys.shape[2], of.length % size
-        copied = used > 0 and sum(page is of.table[-1] for s in self.all.values() for page in s.table) > 1
+        copied = used > 0 and sum(page is of.table[-1] for s in self.holders() for page in s.table) > 1
         want(self._pages(of.length + n) - len(of.table) + copied <= self.free_pages(), "no free page")
         if used:
             of.table[-1] = of.table[-1][:used] if copied else of.table[-1]
@@ -96,7 +100,7 @@ class Pool:
 
     def free_pages(self) -> int:
         """Pages that no sequence has."""
-        return int(self.config.pages) - len({id(page) for s in self.all.values() for page in s.table})
+        return int(self.config.pages) - len({id(page) for s in self.holders() for page in s.table})
 
 
 class Lists:

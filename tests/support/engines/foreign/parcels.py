@@ -151,8 +151,65 @@ class Carrying(remembering.Remembering):
             self.floor = saved.stop if missing else 0
 
 
+class Coming(paging.Sequence):
+    """Pages for rows that are to come."""
+
+
 class Pool(paging.Pool):
-    """A pool of lists."""
+    """A pool of lists; what is in flight has its own list of pages."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.flying = dict[int, paging.Sequence]()
+
+    def holders(self) -> list[paging.Sequence]:
+        """Sequences and transfers."""
+        return [*super().holders(), *self.flying.values()]
+
+    def transfers(self) -> list[int]:
+        """The rows of each."""
+        return [self.flying[i].length if i in self.flying else -1 for i in range(max(self.flying, default=-1) + 1)]
+
+    def _start(self, made: paging.Sequence) -> int:
+        number = next(i for i in range(len(self.flying) + 1) if i not in self.flying)
+        self.flying[number] = made
+        return number
+
+    def send(self, sequence: int) -> int:
+        """Keep its pages."""
+        of = self._of(sequence)
+        return self._start(paging.Sequence(list(of.table), of.length))
+
+    def sent(self, transfer: int) -> Parcel:
+        """What is in the pages that were kept."""
+        want(type(self.flying.get(transfer)) is paging.Sequence, "nothing is sent")
+        return self._described(self.flying.pop(transfer))
+
+    def _described(self, of: paging.Sequence) -> Parcel:
+        """Pack rows as if they were the only sequence there is."""
+        alone = Pool(self.config)
+        alone.all = {0: of}
+        return alone.pack()
+
+    def expect(self, n: int) -> int:
+        """Take pages."""
+        want(self._pages(n) <= self.free_pages(), "no free page")
+        return self._start(Coming([[] for _ in range(self._pages(n))], n))
+
+    def arrive(self, transfer: int, *parts: Parcel) -> int:
+        """Fill the pages that were taken."""
+        of, end = self.flying.get(transfer), int(parts[0].descriptor["offset"])
+        want(isinstance(of, Coming), "nothing is expected")
+        demanded(self.config, parts, list(range(end)))
+        assert of is not None
+        want(end == of.length, "others are expected")
+        self.lose(transfer)
+        return self.unpack(*parts)
+
+    def lose(self, transfer: int) -> None:
+        """Forget it."""
+        want(transfer in self.flying, "nothing is in flight")
+        del self.flying[transfer]
 
     def pack(self, sequence: int = 0) -> Parcel:
         """All rows of a sequence."""
@@ -222,5 +279,16 @@ class ForgetsRanks(Carried):
     cache = RankForgotten
 
 
+class NotKept(Pool):
+    """What is sent is what its sequence has at the end."""
+
+    def send(self, sequence: int) -> int:
+        return self._start(self._of(sequence))
+
+
+class KeepsNothing(Carried):
+    pool = NotKept
+
+
 FOREIGN = (Foreign("parcels:Carried", ("parcels",), "each byte of a parcel is found by multiplication"),)
-WRONG = {"parcels:LeavesOut": ["MOVE-1"], "parcels:ForgetsRanks": ["MOVE-16"]}
+WRONG = {"parcels:LeavesOut": ["MOVE-1"], "parcels:ForgetsRanks": ["MOVE-16"], "parcels:KeepsNothing": ["MOVE-19"]}
