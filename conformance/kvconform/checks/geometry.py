@@ -37,7 +37,8 @@ def _judge_kind(under_test: AdapterUnderTest, kind: str) -> None:
     shut out."""
     wanted, found = set[tuple[str, int]](), set[tuple[str, int]]()
     for geometry in GEOMETRIES:
-        judged = list(fitted(left_over(kind, within(geometry, under_test.adapter)), under_test.adapter))
+        given = left_over(kind, within(geometry, under_test.adapter), frozenset(under_test.adapter.chapters))
+        judged = list(fitted(given, under_test.adapter))
         under_test.judge_all(judged, "geometry", kind)
         wanted |= met(left_over(kind, geometry), kind)
         found |= met(judged, kind)

@@ -8,9 +8,20 @@ from functools import cache, cached_property
 
 from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
-from kvconform.generate.real_geometry import Geometry, Met, at, beyond
+from kvconform.generate.real_geometry import Geometry, Met, at, beyond, options
 from kvconform.generate.variations import blind
-from kvspec.operations.table import OF_KIND, OPEN, RUN, Operation, argument, cache_of, parts_of
+from kvspec.chapters import CHAPTERS
+from kvspec.operations.table import (
+    ARGUMENTS,
+    OF_KIND,
+    OPEN,
+    RUN,
+    Operation,
+    argument,
+    cache_of,
+    chapters_of,
+    parts_of,
+)
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example
 from kvspec.registry import brought
@@ -40,6 +51,11 @@ class _Shown:
     operations: Operations
 
     @cached_property
+    def chapters(self) -> frozenset[str]:
+        """The chapters that it takes."""
+        return frozenset().union({self.trace.kind}, *map(chapters_of, self.trace.ops))
+
+    @cached_property
     def is_done(self) -> bool:
         """Tell whether nothing in the trace is refused: a run is done only as a whole."""
         return all(step.result == "ok" for step in walk(self.trace, self.trace.ops).steps)
@@ -50,22 +66,25 @@ class _Shown:
 
 
 @cache
-def traces(kind: str, geometry: Geometry, done: Operations = frozenset()) -> tuple[Trace, ...]:
+def traces(
+    kind: str, geometry: Geometry, done: Operations = frozenset(), chapters: frozenset[str] = frozenset(CHAPTERS)
+) -> tuple[Trace, ...]:
     """Give traces in which caches of a kind do each of their operations at a geometry, without those that other
-    traces have `done`; one is observed only at its end."""
-    left, chosen, own = list(_candidates(kind)), list[Trace](), list[Trace]()
-    wanted = {name for name in calls(kind) if name.split()[0] not in done}
+    traces have `done`, and that take no more than these chapters; one is observed only at its end."""
+    left = [each for each in _candidates(kind) if each.chapters <= chapters]
+    wanted = {name for each in left for name in each.operations if name.split()[0] not in {RUN.name, *done}}
+    chosen, own = list[Trace](), list[Trace]()
     while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
         left.remove(best)
         if trace := at(best.trace, geometry):
             chosen.append(trace)
             own += [trace] if trace.kind == kind and best.is_done else []
             wanted -= best.operations
-    return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry)))
+    return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry, chapters)))
 
 
 def calls(kind: str) -> Operations:
-    """Give what worked examples on caches of a kind show."""
+    """Give what worked examples on caches of a kind show: operations, and options."""
     return frozenset().union(*(each.operations for each in _candidates(kind))) - {RUN.name}
 
 
@@ -74,10 +93,10 @@ def _length(trace: Trace) -> int:
     return sum(op["op"] != OPEN.name for op in trace.ops)
 
 
-def _longest(kind: str, geometry: Geometry) -> Trace:
+def _longest(kind: str, geometry: Geometry, chapters: frozenset[str]) -> Trace:
     """Give the longest of the worked examples that begin with a cache of this kind and in which nothing is refused,
     at a geometry; it has as many operations there. Raises StopIteration where none fits."""
-    examples = (each for each in _candidates(kind) if each.trace.kind == kind)
+    examples = (each for each in _candidates(kind) if each.trace.kind == kind and each.chapters <= chapters)
     longest = sorted(examples, key=lambda each: _length(each.trace), reverse=True)
     return next(trace for each in longest if each.is_done and (trace := at(each.trace, geometry)))
 
@@ -124,8 +143,8 @@ def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
 
 def _operations(example: Example) -> dict[str, Operations]:
     """Give the operations that caches of each kind do in an example, without those that are refused, and those that
-    name a geometry of their own."""
-    kinds, found = {"A": example.trace.kind}, dict[str, Operations]()
+    name a geometry of their own; and the options of the first cache, if it is given rows."""
+    kinds, found, filled = {"A": example.trace.kind}, dict[str, Operations](), set[str]()
     for op, row in zip(example.trace.ops, example.rows, strict=True):
         if op["op"] == OPEN.name:
             kinds[cache_of(op)] = argument(op, "kind") or example.trace.kind
@@ -134,4 +153,6 @@ def _operations(example: Example) -> dict[str, Operations]:
             for part in (part for part in parts_of(op) if not OWN & set(part) and cache_of(part) in kinds):
                 kind = kinds[cache_of(part)]
                 found[kind] = found.get(kind, frozenset()) | {called(part)}
-    return found
+                filled |= {cache_of(part)} if "fill" in ARGUMENTS[part["op"]] else set()
+    kind, config = example.trace.kind, example.trace.config
+    return found | ({kind: found[kind].union(options(kind, config))} if "A" in filled else {})

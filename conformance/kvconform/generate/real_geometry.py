@@ -7,7 +7,7 @@ becomes several.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from kvspec.operations.table import (
     numbers_in,
     parts_of,
 )
-from kvspec.registry import named_abilities
+from kvspec.registry import fields_of, named_abilities
 from kvspec.trace import Trace, caches_of, opening, replayable
 
 
@@ -45,7 +45,7 @@ class Geometry:
 GEOMETRIES = (
     Geometry("latent", 1, 576, 512, 17, 2),
     Geometry("many heads", 64, 64, 72, 2, 2),
-    Geometry("wide heads", 9, 256, 192, 4, 2),
+    Geometry("wide heads", 9, 264, 256, 4, 2),
     Geometry("many layers", 5, 24, 20, 1, 61),
     Geometry("many sequences", 4, 24, 20, 33, 2),
 )
@@ -102,6 +102,22 @@ def beyond(config: Config, sequences: int = 0, boundaries: Boundaries = BOUNDARI
     sizes = {name: getattr(config, name) or 0 for name in boundaries}
     sizes["batch"] = max(sizes["batch"], sequences)
     return frozenset((name, least) for name, each in boundaries.items() for least in each if sizes[name] >= least)
+
+
+WITH = "with"
+"""How the name of an option begins."""
+
+
+def options(kind: str, config: Config) -> Iterator[str]:
+    """Name what a config says beside sizes: its words, what its layers are, and what it leaves out."""
+    for name in fields_of(kind):
+        said = getattr(config, name)
+        if said is None:
+            yield f"{WITH} no {name}"
+        elif name in LAYERED:
+            yield from (f"{WITH} {name}={layer.partition(':')[0]}" for layer in said.split(","))
+        else:
+            yield f"{WITH} {name}={said}" if OWN[name].words else f"{WITH} {name}"
 
 
 def within(geometry: Geometry, adapter: Description) -> Geometry:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kvconform.generate import frozen_walks, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
-from kvconform.generate.real_geometry import PAIRED, Geometry
+from kvconform.generate.real_geometry import PAIRED, WITH, Geometry
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
@@ -345,7 +345,9 @@ def _taken(trace: Trace) -> Iterator[str]:
             yield op["op"]
 
 
-def left_over(kind: str, geometry: Geometry) -> tuple[Trace, ...]:
-    """Give worked examples at a geometry, of what no walk does there: with many heads beside wide rows of all."""
-    both = all(getattr(geometry, name) >= PAIRED[name][0] for name in ("kv_heads", "k_dim"))
-    return geometry_traces.traces(kind, geometry, frozenset() if both else done(kind, geometry.layers))
+def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozenset(CHAPTERS)) -> tuple[Trace, ...]:
+    """Give worked examples at a geometry, of these chapters, of what no walk does there: with wide
+    rows each option of a kind, and with many heads beside them each operation."""
+    wide, many = (getattr(geometry, name) >= PAIRED[name][0] for name in ("k_dim", "kv_heads"))
+    walked = frozenset() if wide and many else done(kind, geometry.layers)
+    return geometry_traces.traces(kind, geometry, walked if wide else walked | {WITH}, chapters)

@@ -15,7 +15,16 @@ from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import called, calls, met
-from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, MOST_WORK, PAIRED, beyond, within, work
+from kvconform.generate.real_geometry import (
+    BOUNDARIES,
+    GEOMETRIES,
+    MOST_WORK,
+    PAIRED,
+    beyond,
+    options,
+    within,
+    work,
+)
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import geometry
@@ -25,7 +34,7 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Pair, description
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, each_of
+from kvspec.operations.table import OF_KIND, RUN, Operation, cache_of, chapters_of, each_of
 from kvspec.registry import CACHES, KINDS, RECORDS, fields_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -97,12 +106,13 @@ def census() -> dict[tuple[str, str], set[tuple[str, int]]]:
 
 @cache
 def paired() -> dict[tuple[str, str], set[frozenset[str]]]:
-    """The pairs of sizes that were large at once, by operation, and by calls on the first sequence or another."""
+    """The pairs of sizes that were large at once, by operation, by calls on the first sequence or another, and by
+    option."""
     found: dict[tuple[str, str], set[frozenset[str]]] = {}
     for kind, op, config, sequences in everything():
         large = (name for name, _ in beyond(config, sequences, PAIRED))
         pairs = {*map(frozenset, combinations(large, 2))}
-        for name in (op["op"], called(op)):
+        for name in (op["op"], called(op), *options(kind, config)):
             found.setdefault((kind, name), set()).update(pairs)
     return found
 
@@ -116,7 +126,8 @@ def test_each_operation_of_each_kind_meets_each_class_of_geometry(kind: str) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_call_of_each_kind_meets_each_pair_of_sizes(kind: str) -> None:
-    """Many heads, wide rows, several sequences, two at once: on all sequences, on the first one, and on another."""
+    """Many heads, wide rows, several sequences, two at once: on all sequences, on the first, and on another; and
+    with each option, as a layer that is a state."""
     for name in {*OF_KIND[kind], *calls(kind)} - REFUSED.get(kind, set()):
         wanted = {*map(frozenset, combinations(sizes(kind, name.split()[0]) & PAIRED.keys(), 2))}
         assert wanted <= paired().get((kind, name), set()), (kind, name)
@@ -237,3 +248,20 @@ def test_a_drawn_trace_at_a_real_geometry_takes_no_more_work_than_is_bounded(exp
     drawn = sample.some(exploration.strategy(), 9, 0)
     for trace in map(geometry, drawn):
         assert trace in drawn or (beyond(trace.config) and work(trace) <= MOST_WORK)
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside", "operation"),
+    [
+        ("ring", {"snapshot", "questions"}, "askrestore"),
+        ("growing", {"attention"}, "attend"),
+        ("layers", set(), "append"),
+    ],
+)
+def test_what_an_adapter_claims_is_asked_in_traces_that_take_no_more(
+    kind: str, beside: set[str], operation: str
+) -> None:
+    claimed = frozenset({kind, *beside})
+    given = [trace for geometry in GEOMETRIES[:3] for trace in left_over(kind, geometry, claimed)]
+    assert all({trace.kind, *(c for op in trace.ops for c in chapters_of(op))} <= claimed for trace in given)
+    assert any(op["op"] == operation for trace in given for op in trace.ops)

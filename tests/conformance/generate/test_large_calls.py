@@ -13,11 +13,11 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.generate.large import sizes
-from kvconform.generate.large_calls import ANSWERED, CALLS, MANY, RECIPES, SLOW
+from kvconform.generate.large_calls import AT_ONCE, ATTENDS, CALLS, MANY, RECIPES, SLOW
 from kvconform.judge import trial
 from kvspec.contract import description
 from kvspec.geometry import Array
-from kvspec.operations.table import ARGUMENTS, OF_KIND, RUN, Operation, caches_with
+from kvspec.operations.table import ARGUMENTS, OF_KIND, RUN, Operation, caches_with, each_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.slow import one_in
@@ -56,7 +56,7 @@ def test_each_operation_that_takes_rows_is_called_often_on_each_kind() -> None:
     for kind in OF_KIND:
         few = {name: most[kind, name] for name in takes_rows(kind) if most[kind, name] < SLOW}
         assert not few, (kind, few)
-    assert all(most[kind, "attend"] >= ANSWERED for kind in caches_with("attend"))
+    assert all(most[kind, "attend"] >= ATTENDS[kind] for kind in caches_with("attend"))
     assert all(most[kind, "append"] >= CALLS for kind in OF_KIND if "append" in OF_KIND[kind])
 
 
@@ -78,6 +78,27 @@ def turned(argument: Any) -> Any:
         return argument
     rows = argument.shape[-2]
     return argument[..., ::-1, :].copy() if rows > 1 else argument + argument
+
+
+def of_the_first_head(kind: str, method: str, call: int) -> Any:
+    """The reference, but that one call of a cache gives the last head the rows of the first."""
+    right = getattr(Reference.caches[kind], method)
+
+    def wrong(self: Any, *arguments: Any, **options: Any) -> Any:
+        self.called = getattr(self, "called", 0) + 1
+        given = [one_head(a) if self.called == call else a for a in arguments]
+        return right(self, *given, **options)
+
+    return having(**{kind: type("Wrong", (Reference.caches[kind],), {method: wrong})})()
+
+
+def one_head(argument: Any) -> Any:
+    """Rows whose last head is the first."""
+    if not isinstance(argument, np.ndarray) or argument.ndim < 3:
+        return argument
+    made = argument.copy()
+    made[..., -1, :, :] = made[..., 0, :, :]
+    return made
 
 
 def first_for_last(kind: str) -> Any:
@@ -102,15 +123,28 @@ def found(adapter: Any, kind: str) -> bool:
 CALLED = (
     *((kind, "append", 130) for kind in ("growing", "ring", "bounded", "sink", "layers", "store", "page")),
     *((kind, "append", 300) for kind in ("growing", "ring", "bounded", "sink", "layers", "store", "page")),
-    *((kind, "attend", 100) for kind in ("growing", "ring", "store", "page")),
-    *(("store", "step", 130), ("ragged", "feed", 130), ("bucket", "decode", 33), ("bucket", "block", 33)),
-    *(("keyed", "compute", 33), ("keyed", "answer", 33)),
+    *((kind, "attend", n) for kind, n in (("growing", 130), ("ring", 130), ("store", 65), ("page", 65))),
+    *(("store", "step", 130), ("ragged", "feed", 130), ("bucket", "decode", 65), ("bucket", "block", 33)),
+    *(("keyed", "compute", 65), ("keyed", "answer", 130)),
 )
 
 
 @pytest.mark.parametrize(("kind", "method", "call"), one_in(3, CALLED))
 def test_one_wrong_call_among_many_is_found(kind: str, method: str, call: int) -> None:
     assert found(calling_wrongly(kind, method, call), kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "call"), one_in(3, [each for each in CALLED if each[0] != "keyed"][::-1])
+)
+def test_a_call_that_takes_one_head_for_the_other_is_found(kind: str, method: str, call: int) -> None:
+    assert found(of_the_first_head(kind, method, call), kind)
+
+
+def test_thousands_of_rows_at_once_have_two_heads() -> None:
+    given = [t for t in traces() if any(part.get("n") == AT_ONCE for op in t.ops for part in each_of(op))]
+    assert len({t.kind for t in given}) >= 9
+    assert all(t.config.kv_heads == 2 for t in given)
 
 
 @pytest.mark.parametrize("kind", caches_with("attend"))

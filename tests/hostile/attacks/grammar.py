@@ -193,7 +193,7 @@ def equivalent(where: Where, trigger: Trigger, effect: Effect, visible: bool) ->
     if (
         trigger.id.startswith("call")
         and effect.sort in ("lost refusal", "changed though refused")
-        and trigger.id != "call 3"
+        and trigger.id not in ("call 3", "call 5")
     ):
         return "the call of a number is seldom one that is refused"
     if trigger.id in ("nobody looked since",) and (

@@ -67,8 +67,9 @@ MEASURES: dict[str, Callable[[Event], int]] = {
     "length": lambda e: e.length,
     "m": sequences,
     "view": widest,
+    "token": lambda e: e.config.kv_heads * e.config.k_dim,
 }
-"""Sizes that are no field of a config: rows given, rows held, sequences there are."""
+"""Sizes that are no field of a config: rows given, rows held, sequences there are, elements of a token's keys."""
 
 
 def measured(event: Event, size: str) -> int:
@@ -94,6 +95,8 @@ def has(where: Where, size: str) -> bool:
         return kind in ("page", "ragged") or where.method in OF_BATCH
     if size == "batch":
         return kind in OF_BATCHES
+    if size == "token":
+        return kind in KINDS
     return size in SIZED or (kind in KINDS and size in fields_of(kind)) or (kind in STORED and size in STORED[kind])
 
 
@@ -114,20 +117,21 @@ def from_(start: int, size: str) -> Trigger:
 
 
 FROM: dict[str, tuple[int, ...]] = {
-    "kv_heads": (5, 9, 17, 33),
-    "k_dim": (17, 65, 129, 257),
-    "v_dim": (33, 128),
-    "batch": (4, 9, 17),
-    "layers": (5, 9, 33),
-    "window": (33, 129, 1025),
+    "kv_heads": (5, 9, 17, 33, 40, 64),
+    "k_dim": (17, 63, 65, 127, 129, 257, 512),
+    "v_dim": (33, 128, 256),
+    "batch": (4, 9, 17, 33),
+    "layers": (5, 9, 33, 60),
+    "window": (33, 129, 1025, 2048),
     "max_len": (65, 1025, 4097),
-    "page_size": (17, 65),
+    "page_size": (17, 65, 128),
     "pages": (65, 1025),
     "capacity": (129, 2049),
-    "n": (17, 65, 129, 513, 2049),
-    "length": (33, 257, 1025, 4097),
-    "m": (5, 9, 17),
-    "view": (9, 129),
+    "n": (17, 31, 65, 129, 255, 513, 2049),
+    "length": (33, 127, 257, 1025, 4097),
+    "m": (5, 9, 17, 32),
+    "view": (9, 64, 129),
+    "token": (1024, 4096),
 }
 
 BOTH: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = (
@@ -146,6 +150,12 @@ BOTH: tuple[tuple[tuple[str, int], tuple[str, int]], ...] = (
     (("capacity", 129), ("kv_heads", 4)),
     (("m", 5), ("k_dim", 64)),
     (("m", 3), ("kv_heads", 5)),
+    (("kv_heads", 32), ("k_dim", 64)),
+    (("kv_heads", 17), ("batch", 2)),
+    (("n", 2), ("token", 2048)),
+    (("layers", 33), ("kv_heads", 4)),
+    (("length", 129), ("kv_heads", 4)),
+    (("page_size", 16), ("v_dim", 128)),
 )
 
 
@@ -170,11 +180,11 @@ def two_sizes() -> Iterator[Trigger]:
 
 
 PLACES = {
-    "h": ("head", (4, 9, 16)),
-    "b": ("sequence", (5, 17)),
+    "h": ("head", (4, 9, 16, 40)),
+    "b": ("sequence", (5, 17, 32)),
     "s": ("sequence", (5, 17)),
-    "l": ("layer", (7, 33)),
-    "d": ("element", (16, 64, 128)),
+    "l": ("layer", (7, 33, 60)),
+    "d": ("element", (16, 64, 128, 256)),
 }
 
 
@@ -323,15 +333,16 @@ def content_taken(where: Where) -> bool:
     return where.method in ("append", "feed", "prefill", "draft", "copy")
 
 
-COUNTS = (3, 9, 17)
-OFTEN = (33, 130, 300)
-"""The calls of a method that is called for each token."""
+COUNTS = (3, 5, 9, 17)
+OFTEN = (33, 65, 130, 260, 300)
+CALLED_OFTEN = ("append", "step", "attend", "decode", "feed", "compute", "answer", "draft", "copy", "block")
+"""The calls of methods that are called for each token."""
 
 
 def counts() -> Iterator[Trigger]:
     """At the n-th call of a cache, and from then on."""
     for n in (*COUNTS, *OFTEN):
-        suits = (lambda w: w.method in ("append", "step", "attend", "decode")) if n in OFTEN else (lambda w: True)
+        suits = (lambda w: w.method in CALLED_OFTEN) if n in OFTEN else (lambda w: True)
         yield Trigger(f"call {n}", "count", lambda e, n=n: counted(e) == n, suits)
 
 

@@ -206,6 +206,8 @@ def sizes(attack: Attack) -> Sizes:
         named |= {"h": {"kv_heads": many}, "b": {"batch": many}, "l": {"layers": many}, "s": {"m": many}}.get(
             place.axis, {"k_dim": many, "v_dim": many}
         )
+    if token := named.pop("token", 0):
+        named |= {"kv_heads": 16, "k_dim": -(-token // 16)}
     rows, several = max(named.pop("n", 0), named.pop("length", 0)), named.pop("m", 3)
     calls = re.search(r"call (\d+)", said)
     needed = NEEDED.get(attack.effect.id.partition("last ")[2].partition(" ")[0], {})
