@@ -28,6 +28,7 @@ from kvadapters.probe.layout import Layout
 from kvadapters.probe.views import View
 from serving_engine import Engine, Settings
 from serving_engine.engine import COUNTED
+from serving_engine.sequence import UNKNOWN
 from support import serving
 from support.serving_judge import loaded
 
@@ -44,23 +45,70 @@ def answers(engine: Engine) -> list[Any]:
     return [output for _ in iter(engine.busy, False) for output in engine.step()]
 
 
-def total(requests: int, seed: int) -> Counter[str]:
+AHEAD = {"ahead": True, "drafts": 0}
+
+
+def total(requests: int, seed: int, **fixed: Any) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for counted in serving.counted(requests, seed):
+    for counted in serving.counted(requests, seed, **fixed):
         counts.update(counted)
     return counts
 
 
 def test_lives_end_with_nothing_wrong_and_meet_all_that_an_engine_does() -> None:
     counts = total(250, seed=0)
-    assert [name for name in COUNTED if not counts[name]] == []
+    assert [name for name in COUNTED if not counts[name]] == ["loads"]
     assert counts["requests"] >= 250
+
+
+@pytest.mark.parametrize("fixed", [AHEAD, {"host_blocks": 20}, {**AHEAD, "host_blocks": 6}])
+def test_lives_of_steps_that_are_decided_ahead_and_of_blocks_in_the_host(fixed: dict[str, Any]) -> None:
+    counts = total(150, seed=0, **fixed)
+    met = {"drafts accepted", "drafts rejected"} if "ahead" in fixed else set()
+    met |= set() if "host_blocks" in fixed else {"loads"}
+    assert {name for name in COUNTED if not counts[name]} == met
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 21))
-def test_long_lives_end_with_nothing_wrong(seed: int) -> None:
-    assert total(500, seed)["requests"] >= 500
+@pytest.mark.parametrize("fixed", [{}, {**AHEAD, "host_blocks": 12}])
+def test_long_lives_end_with_nothing_wrong(seed: int, fixed: dict[str, Any]) -> None:
+    assert total(500, seed, **fixed)["requests"] >= 500
+
+
+def test_a_prefix_that_was_evicted_is_loaded_from_the_host() -> None:
+    served = engine(blocks=12, host_blocks=20, chunk=8)
+    for start in (0, 20, 30, 0):
+        served.add([start + token for token in PROMPT], new=1)
+        (output,) = answers(served)
+    assert output.reused >= 16 and served.counts()["loads"] > 0
+
+
+def test_the_host_forgets_what_was_kept_least_recently() -> None:
+    served = engine(host_blocks=2)
+    host = served.tables.host
+    for number in range(3):
+        host.offload((0, bytes([number])), 1)
+    assert list(host.kept) == [(0, b"\1"), (0, b"\2")]
+    host.look_up((0, b"\1"))
+    host.offload((0, b"\3"), 1)
+    assert list(host.kept) == [(0, b"\1"), (0, b"\3")]
+
+
+def test_a_step_is_decided_before_the_tokens_of_the_one_before_are_known() -> None:
+    served = engine(**AHEAD)
+    number = served.add([1, 2, 3], new=2)
+    assert served.step() == [] and served.scheduler.running[0].tokens == [1, 2, 3, UNKNOWN]
+    assert served.step() == [] and served.scheduler.running[0].tokens == [1, 2, 3, 4, UNKNOWN]
+    (output,) = served.step()
+    assert (output.id, output.tokens, served.busy()) == (number, [4, 5], False)
+
+
+def test_a_text_that_stops_is_not_computed_on() -> None:
+    served = engine(**AHEAD)
+    served.add([1, 2, 3], new=9, stop=5)
+    assert [output.tokens for output in answers(served)] == [[4, 5]]
+    assert len(served.tables.pool.free) == 40
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "qwen3"])
@@ -187,6 +235,8 @@ def test_what_can_never_be_served_is_refused(asked: dict[str, Any], says: str) -
         ({"blocks": 0}, "blocks is 0; it is from 1 to 65536"),
         ({"block_size": 1 << 10, "blocks": 1 << 10}, "block_size times blocks is 1048576"),
         ({"drafts": 65}, "drafts is 65"),
+        ({"host_blocks": -1}, "host_blocks is -1; it is from 0 to 65536"),
+        ({"ahead": True, "drafts": 1}, "drafts follow the last token"),
         ({"rows": "f8"}, "rows is 'f8'; it is one of f32, int8"),
     ],
 )

@@ -220,10 +220,10 @@ def lives(requests: int, seed: int = 0, each: int = 50, **fixed: Any) -> Wrong |
     return None
 
 
-def counted(requests: int, seed: int, each: int = 50) -> Iterator[dict[str, int]]:
+def counted(requests: int, seed: int, each: int = 50, **fixed: Any) -> Iterator[dict[str, int]]:
     """Live correct lives, and give what each engine counted."""
     for number in range(-(-requests // each)):
-        life = Life(seed * 1000 + number)
+        life = Life(seed * 1000 + number, **fixed)
         _, words = life.lived(each)
         assert not words, f"seed {seed * 1000 + number}: {words}"
         yield life.engine.counts()

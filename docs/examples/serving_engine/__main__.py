@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, BooleanOptionalAction
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -17,15 +17,16 @@ from serving_engine.step_log import StepLog
 
 def main() -> None:
     """Read the options, and serve until the process is ended."""
-    parser = argparse.ArgumentParser(prog="serving_engine", description="Serves a checkpoint by HTTP.")
+    parser = ArgumentParser(prog="serving_engine", description="Serves a checkpoint by HTTP.")
     parser.add_argument("folder", type=Path, help="the checkpoint's folder")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     parser.add_argument("--log", type=Path, help="write what the scheduler decides, for kvconform check")
-    parser.add_argument("--no-prefix-cache", dest="prefix_cache", action="store_false")
     for field in fields(Settings):
-        if field.name != "prefix_cache":
-            option = f"--{field.name.replace('_', '-')}"
+        option = f"--{field.name.replace('_', '-')}"
+        if isinstance(field.default, bool):
+            parser.add_argument(option, action=BooleanOptionalAction, default=field.default)
+        else:
             parser.add_argument(option, type=type(field.default), default=field.default)
     given = vars(parser.parse_args())
     folder, host, port, log = (given.pop(name) for name in ("folder", "host", "port", "log"))

@@ -14,6 +14,8 @@ Slots = NDArray[np.intp]
 
 NULL = 0
 """The block that stands in a table where no block is needed any more. Nothing is written to it or read from it."""
+ELSEWHERE = -1
+"""What stands in a table that is found where only the host has the block, until it is loaded."""
 GROUP = 32
 """Elements of a row in int8 that share a scale."""
 
@@ -46,7 +48,7 @@ class Pool:
 
     def share(self, block: int) -> None:
         """Give a block to one more table."""
-        if block == NULL:
+        if block in (NULL, ELSEWHERE):
             return
         self.free.pop(block, None)
         self.counts[block] += 1

@@ -29,6 +29,8 @@ class Engine:
         self.counts_of: Counter[str] = self.tables.counts
         self.speculation = Speculation(settings.drafts, self.counts_of)
         self.scheduler = Scheduler(settings, self.tables, self.speculation)
+        self.flight: list[tuple[Sequence, Work, Floats]] = []
+        """What was computed and has no tokens yet: sequences, and the logits of what was computed of them."""
 
     def add(
         self,
@@ -53,15 +55,28 @@ class Engine:
         return number
 
     def step(self) -> list[Output]:
-        """Compute one batch, and give the outputs that it finished."""
+        """Compute one batch, and give the outputs that it finished; those of the batch before, if it was decided
+        ahead of them: then nothing more is computed of sequences that have ended with them."""
         works = self.scheduler.schedule()
-        if not works:
-            return []
-        logits = self.model.forward([work.piece() for work in works], self.rows)
-        return [output for work, part in zip(works, logits, strict=True) for output in self.advance(work, part)]
+        outputs = self.results()
+        self.compute([work for work in works if not work.sequence.finished])
+        return outputs if self.settings.ahead else self.results()
 
-    def advance(self, work: Work, logits: Floats) -> list[Output]:
-        """Note what was computed of a sequence; choose tokens if its last one was among it."""
+    def compute(self, works: list[Work]) -> None:
+        """Compute a batch."""
+        logits = self.model.forward([work.piece() for work in works], self.rows) if works else []
+        self.flight = [
+            (sample, work, part) for work, part in zip(works, logits, strict=True) for sample in self.advance(work)
+        ]
+
+    def results(self) -> list[Output]:
+        """Choose the tokens of what was computed, unless it was aborted since, and give what is finished."""
+        flight, self.flight = self.flight, []
+        there = [part for part in flight if part[0] in self.scheduler.all()]
+        return [output for sample, work, logits in there for output in self.choose(sample, work, logits)]
+
+    def advance(self, work: Work) -> list[Sequence]:
+        """Note what was computed of a sequence. Give its samples, if they get tokens now."""
         sequence = work.sequence
         if not work.complete:
             sequence.computed += work.count
@@ -69,7 +84,9 @@ class Engine:
             return []
         samples = [sequence, *self.fork(sequence)]
         sequence.waiting_samples = 1
-        return [output for sample in samples for output in self.choose(sample, work, logits)]
+        for sample in samples if self.settings.ahead else ():
+            sample.await_token()
+        return samples
 
     def fork(self, sequence: Sequence) -> list[Sequence]:
         """Begin the other samples of a request, as its prompt is computed."""
@@ -81,13 +98,16 @@ class Engine:
         return others
 
     def choose(self, sequence: Sequence, work: Work, logits: Floats) -> list[Output]:
-        """Choose the next tokens of a sequence; rows of wrong drafts do not count as computed."""
+        """Choose the next tokens of a sequence; rows of wrong drafts do not count as computed. A sequence that was
+        preempted meanwhile has no rows."""
+        sequence.tokens = sequence.known
         for token in self.speculation.verified(work.drafts, self.likeliest(sequence, logits)):
             sequence.tokens.append(token)
             if sequence.finished:
                 break
-        sequence.computed = len(sequence.tokens) - 1
-        self.tables.commit(sequence)
+        if sequence in self.scheduler.running:
+            sequence.computed = len(sequence.tokens) - 1
+            self.tables.commit(sequence)
         if not sequence.finished:
             return []
         self.scheduler.remove(sequence)
@@ -124,10 +144,11 @@ class Engine:
 
 COUNTED = (
     *("requests", "aborted", "cached tokens", "evictions", "preemptions"),
-    *("drafts accepted", "drafts rejected", "copies"),
+    *("drafts accepted", "drafts rejected", "copies", "loads"),
 )
 """What is counted: requests, and those aborted; tokens found in the prefix cache; blocks that could be found and
-were taken for others; sequences preempted; tokens speculated; blocks copied as they were written to."""
+were taken for others; sequences preempted; tokens speculated; blocks copied as they were written to;
+blocks loaded from the host."""
 
 
 def logprobs(logits: Floats, most: int | None) -> Floats:

@@ -19,6 +19,9 @@ def check_settings(settings: Settings) -> None:
         _between(name, getattr(settings, name), 1, LARGEST)
     _between("block_size times blocks", settings.block_size * settings.blocks, 1, LARGEST)
     _between("drafts", settings.drafts, 0, MOST_DRAFTS)
+    _between("host_blocks", settings.host_blocks, 0, LARGEST)
+    if settings.ahead and settings.drafts:
+        raise ValueError("drafts follow the last token, which a step that is decided ahead does not know")
     if settings.rows not in FORMS:
         raise ValueError(f"rows is {settings.rows!r}; it is one of {', '.join(FORMS)}")
 

@@ -6,11 +6,14 @@ of the block before it; that of the first block, of the request's salt."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from serving_engine.blocks import NULL, Group
+from serving_engine.blocks import ELSEWHERE, NULL, Group
+
+Name = tuple[int, bytes]
+"""What a block is found by: its group of layers, and its key."""
 
 
 class PrefixCache:
@@ -18,8 +21,8 @@ class PrefixCache:
 
     def __init__(self, groups: Sequence[Group], size: int) -> None:
         self.groups, self.size = groups, size
-        self.blocks: dict[tuple[int, bytes], int] = {}
-        self.names: dict[int, tuple[int, bytes]] = {}
+        self.blocks: dict[Name, int] = {}
+        self.names: dict[int, Name] = {}
         """The group and the key under which a block is found."""
 
     def root(self, salt: str) -> bytes:
@@ -37,11 +40,12 @@ class PrefixCache:
             found.append(self.key(found[-1] if found else self.root(salt), tokens[start : start + self.size]))
         return found
 
-    def find(self, keys: Sequence[bytes], rows: int) -> list[list[int]]:
+    def find(self, keys: Sequence[bytes], rows: int, host: Collection[Name] = ()) -> list[list[int]]:
         """Give the tables of the longest prefix of a text of `rows` tokens that can be gone on from: of each group
-        there is all that a query behind it sees. At least one token is left to compute: it gives the logits."""
+        there is all that a query behind it sees, here or in the `host`. At least one token is left to compute: it
+        gives the logits."""
         for count in range(min(len(keys), self.usable(rows)), 0, -1):
-            tables = [self.held(group, keys, count) for group in range(len(self.groups))]
+            tables = [self.held(group, keys, count, host) for group in range(len(self.groups))]
             if None not in tables:
                 return [table for table in tables if table is not None]
         return [[] for _ in self.groups]
@@ -50,12 +54,16 @@ class PrefixCache:
         """Give how many blocks of a text may be found: not the one with its last token."""
         return (rows - 1) // self.size
 
-    def held(self, group: int, keys: Sequence[bytes], count: int) -> list[int] | None:
+    def held(self, group: int, keys: Sequence[bytes], count: int, host: Collection[Name]) -> list[int] | None:
         """Give a group's table of `count` blocks; None if one is missing that is seen from behind them."""
         first = self.groups[group].first(count * self.size) // self.size
-        found = [self.blocks.get((group, key)) for key in keys[first:count]]
+        found = [self.home(group, key, host) for key in keys[first:count]]
         table = [block for block in found if block is not None]
         return None if None in found else [NULL] * first + table
+
+    def home(self, group: int, key: bytes, host: Collection[Name]) -> int | None:
+        """Give the block of a key; `ELSEWHERE` if only the host has it, None if nobody has."""
+        return self.blocks.get((group, key), ELSEWHERE if (group, key) in host else None)
 
     def publish(self, group: int, key: bytes, block: int) -> None:
         """Let a block be found. The first one of a key stays the one that is found."""

@@ -50,7 +50,8 @@ class Scheduler:
         budget, before = self.settings.budget, self.tables.counts["preemptions"]
         chosen = list[Work]()
         for sequence in list(self.running):
-            if budget > 0 and sequence in self.running and (work := self.go_on(sequence, budget)):
+            going = sequence in self.running and not sequence.finished
+            if budget > 0 and going and (work := self.go_on(sequence, budget)):
                 chosen.append(work)
                 budget -= work.count + len(work.drafts)
         while budget > 0 and self.tables.counts["preemptions"] == before and (work := self.begin(budget)):

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+UNKNOWN = -1
+"""A token that is being chosen, at the end of a sequence whose next step is decided ahead."""
+
 
 @dataclass(frozen=True)
 class Settings:
     """How an engine serves. `blocks` blocks of `block_size` rows each are all there are; a step computes at most
     `budget` tokens, of one sequence at most `chunk`, and of at most `sequences` sequences. `drafts` tokens are
-    speculated a step. `rows` are stored in `f32` or `int8`."""
+    speculated a step. `rows` are stored in `f32` or `int8`. `host_blocks` that were evicted are kept in
+    the host's memory. Each step is decided one `ahead`, before the tokens of the step before it are known."""
 
     block_size: int = 16
     blocks: int = 64
@@ -23,6 +27,8 @@ class Settings:
     prefix_cache: bool = True
     drafts: int = 0
     rows: str = "f32"
+    host_blocks: int = 0
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,16 @@ class Sequence:
     def chosen(self) -> list[int]:
         """The new tokens."""
         return self.tokens[len(self.request.prompt) :]
+
+    def await_token(self) -> None:
+        """Go on as if the next token were known."""
+        self.computed = len(self.tokens)
+        self.tokens.append(UNKNOWN)
+
+    @property
+    def known(self) -> list[int]:
+        """The tokens without one that is being chosen."""
+        return self.tokens[:-1] if self.tokens[-1] == UNKNOWN else self.tokens
 
     @property
     def finished(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from serving_engine.blocks import NULL
 from serving_engine.engine import Engine
+from serving_engine.prefix_cache import Name
 from serving_engine.scheduler import Work
 from serving_engine.sequence import Sequence
 
@@ -27,12 +28,20 @@ class StepLog:
         self.tables: dict[Sequence, list[list[int]]] = {}
         self.tokens: dict[Sequence, int] = {}
         """What was told of each sequence: its tables, and how many tokens it has."""
+        self.held: list[str] = []
+        self.holding = False
+        """What happens while a step is decided is told behind the tokens of the step before it: these come later,
+        if it is decided ahead of them."""
         self.header()
         after(engine, "add", lambda *_: self.added(engine.scheduler.waiting[-1]))
         after(engine, "choose", lambda _, sequence, *more: self.sampled(sequence))
         after(engine, "step", lambda *_: self.write(left=len(engine.tables.pool.free)))
         after(engine.tables, "fork", lambda child, parent, sample: self.forked(parent, child))
-        after(engine.scheduler, "schedule", self.scheduled)
+        before(engine.scheduler, "schedule", lambda: self.hold(True))
+        after(engine.scheduler, "schedule", lambda works: self.hold(False))
+        before(engine, "compute", self.scheduled)
+        before(engine.tables.host, "offload", lambda name, block: self.write(offload=[[block, kept_as(name)]]))
+        before(engine.tables.host, "load", lambda name, rows, block: self.write(load=[[kept_as(name), block]]))
         before(engine.rows, "copy", lambda source, target: self.write(copy=[[source, target]]))
         before(engine.scheduler, "preempt", self.freed)
         before(engine.scheduler, "remove", self.removed)
@@ -46,8 +55,16 @@ class StepLog:
         self.file.close()
 
     def write(self, **event: Any) -> None:
-        """Write a line."""
-        self.file.write(json.dumps(event) + "\n")
+        """Write a line, or hold it back."""
+        line = json.dumps(event) + "\n"
+        if self.holding:
+            self.held.append(line)
+        else:
+            self.file.write(line)
+
+    def hold(self, holding: bool) -> None:
+        """Begin to hold lines back, or go on to write them; what is held back stays so."""
+        self.holding = holding
 
     def header(self) -> None:
         """Describe the engine."""
@@ -71,7 +88,9 @@ class StepLog:
         self.write(fork=name(parent), **{"as": name(child)})
 
     def scheduled(self, works: list[Work]) -> None:
-        """Tell what a step computes, and where."""
+        """Tell what a step computes, and where, behind what was held back."""
+        self.file.writelines(self.held)
+        self.held.clear()
         if works:
             self.write(step={name(work.sequence): self.part(work) for work in works})
 
@@ -88,9 +107,9 @@ class StepLog:
 
     def sampled(self, sequence: Sequence) -> None:
         """Tell which tokens were chosen behind a sequence; of one that has ended, they were told."""
-        if more := sequence.tokens[self.tokens.get(sequence, len(sequence.tokens)) :]:
+        if more := sequence.known[self.tokens.get(sequence, len(sequence.tokens)) :]:
             self.write(sampled={name(sequence): more})
-            self.tokens[sequence] = len(sequence.tokens)
+            self.tokens[sequence] += len(more)
 
     def freed(self, sequence: Sequence) -> None:
         """Tell that the blocks of a sequence go back, if it has any."""
@@ -108,6 +127,11 @@ class StepLog:
 def name(sequence: Sequence) -> str:
     """Name a sample of a request."""
     return f"{sequence.request.id}.{sequence.sample}"
+
+
+def kept_as(name: Name) -> str:
+    """Name a block that is kept by the host."""
+    return f"{name[0]}/{name[1].hex()}"
 
 
 def before(owner: object, method: str, do: Callable[..., None]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from serving_engine.blocks import NULL, Pool, Rows
+from serving_engine.blocks import ELSEWHERE, NULL, Pool, Rows
+from serving_engine.host import Host
 from serving_engine.prefix_cache import PrefixCache
 from serving_engine.sequence import Sequence, Settings
 
@@ -17,6 +18,7 @@ class Tables:
         self.size, self.prefix_cache, self.rows = settings.block_size, settings.prefix_cache, rows
         self.pool = Pool(settings.blocks)
         self.cache = PrefixCache(rows.groups, settings.block_size)
+        self.host = Host(rows, settings.host_blocks)
         self.counts: Counter[str] = Counter()
 
     def reuse(self, sequence: Sequence) -> None:
@@ -24,12 +26,36 @@ class Tables:
         sequence.tables = [[] for _ in self.rows.groups]
         if self.prefix_cache:
             sequence.keys = self.cache.keys(sequence.request.salt, sequence.tokens, sequence.keys)
-            sequence.tables = self.cache.find(sequence.keys, len(sequence.tokens))
+            sequence.tables = self.found(sequence)
         for table in sequence.tables:
             for block in table:
                 self.pool.share(block)
+        self.load(sequence)
         sequence.published = len(sequence.tables[0])
         sequence.computed = sequence.published * self.size
+
+    def found(self, sequence: Sequence) -> list[list[int]]:
+        """Give the blocks that a sequence can begin with; none of the host's, if there is no room for them."""
+        tables = self.cache.find(sequence.keys, len(sequence.tokens), self.host.kept)
+        blocks = [block for table in tables for block in table]
+        if sum(block == ELSEWHERE or block in self.pool.free for block in blocks) > len(self.pool.free):
+            return self.cache.find(sequence.keys, len(sequence.tokens))
+        return tables
+
+    def load(self, sequence: Sequence) -> None:
+        """Load what only the host has. All is looked up before blocks are taken for it: they may push it out."""
+        missing = [
+            (table, index, (group, sequence.keys[index]))
+            for group, table in enumerate(sequence.tables)
+            for index, block in enumerate(table)
+            if block == ELSEWHERE
+        ]
+        kept = [self.host.look_up(name) for _, _, name in missing]
+        for (table, index, name), rows in zip(missing, kept, strict=True):
+            table[index] = self.take()
+            self.host.load(name, rows, table[index])
+            self.cache.publish(*name, table[index])
+        self.counts["loads"] += len(missing)
 
     def reserve(self, sequence: Sequence, end: int) -> bool:
         """Make room for rows up to position `end`: new blocks, and copies of those that others have too. Say
@@ -50,8 +76,10 @@ class Tables:
         return [i for i in range(first, len(table)) if self.pool.counts[table[i]] > 1]
 
     def take(self) -> int:
-        """Take a block for new rows: what was cached in it is found no more."""
+        """Take a block for new rows: what was cached in it is found no more, but in the host."""
         block = self.pool.take()
+        if self.host.blocks and block in self.cache.names:
+            self.host.offload(self.cache.names[block], block)
         self.counts["evictions"] += self.cache.forget(block)
         return block
 

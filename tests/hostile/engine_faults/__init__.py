@@ -1,7 +1,7 @@
 """Faults of serving engines, planted in the example engine: each is another text in a method or two of it.
 
 `with fault.planted():` the engine has it. `FAULTS` are the rows of the tables beside this file, by their ids, such
-as `prefix/no-parent`."""
+as `prefix/no-parent`; `CONTROLS` those of `right/`, in which nothing is wrong."""
 
 from __future__ import annotations
 import __future__
@@ -10,20 +10,21 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 from kvconform.bugs.planting import retold
 from serving_engine import blocks as memory
-from serving_engine import engine, model, prefix_cache, scheduler, speculation, tables
+from serving_engine import engine, host, model, prefix_cache, scheduler, sequence, speculation, tables
 
 OWNERS: Mapping[str, type] = {
     owner.__name__: owner
     for owner in (
         *(engine.Engine, model.Model, model.Piece, prefix_cache.PrefixCache, scheduler.Scheduler, scheduler.Work),
-        *(speculation.Speculation, tables.Tables, memory.Group, memory.Pool, memory.Rows, memory.Int8Rows),
+        *(speculation.Speculation, tables.Tables, host.Host, sequence.Sequence),
+        *(memory.Group, memory.Pool, memory.Rows, memory.Int8Rows),
     )
 }
 """The classes whose methods have faults."""
@@ -55,17 +56,38 @@ class Change:
         return code
 
 
-@dataclass(frozen=True)
-class Fault:
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """The engine with other texts in some methods, or with other settings."""
+
+    id: str
+    says: str
+    changes: tuple[Change, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the engine must be set to, beside what a judge chooses."""
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Let all engines of this process have the other texts."""
+        methods = [change.method() for change in self.changes]
+        kept, other = [m.__code__ for m in methods], [change.code(self.id) for change in self.changes]
+        try:
+            for method, code in zip(methods, other, strict=True):
+                method.__code__ = code
+            yield
+        finally:
+            for method, code in zip(methods, kept, strict=True):
+                method.__code__ = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault(Variant):
     """One fault. `source` is an entry of the catalogue of real bugs, a report, or empty; `clauses` are those of
     SERVE that its trigger belongs to, so that a failure is rightly blamed on each of them. `log` is the clause of
     STEP that the log of its steps breaks; empty, if the scheduler decides rightly and something else is wrong."""
 
-    id: str
-    says: str
-    trigger: str
-    source: str
-    changes: tuple[Change, ...]
+    trigger: str = ""
+    source: str = ""
     clauses: tuple[str, ...] = ()
     log: str = ""
 
@@ -74,37 +96,24 @@ class Fault:
         """The class: the table that it stands in."""
         return self.id.partition("/")[0]
 
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        """Let all engines of this process have the fault."""
-        methods = [change.method() for change in self.changes]
-        kept, wrong = [m.__code__ for m in methods], [change.code(self.id) for change in self.changes]
-        try:
-            for method, code in zip(methods, wrong, strict=True):
-                method.__code__ = code
-            yield
-        finally:
-            for method, code in zip(methods, kept, strict=True):
-                method.__code__ = code
+
+def _variant(id_: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    first = [{name: row[name] for name in ("of", "was", "now")}] if "of" in row else []
+    changes = tuple(Change(**change) for change in [*first, *row.get("also", ())])
+    return {"id": id_, "says": row["says"], "changes": changes, "settings": row.get("settings", {})}
 
 
-def _fault(id_: str, row: dict[str, Any]) -> Fault:
-    rows = [{name: row[name] for name in ("of", "was", "now")}, *row.get("also", ())]
-    return Fault(
-        id_,
-        row["says"],
-        row["trigger"],
-        row["source"],
-        tuple(Change(**change) for change in rows),
-        tuple(row["clause"]),
-        row.get("log", ""),
-    )
+def _fault(id_: str, row: Mapping[str, Any]) -> Fault:
+    told = {"trigger": row["trigger"], "source": row["source"], "clauses": tuple(row["clause"])}
+    return Fault(**_variant(id_, row), **told, log=row.get("log", ""))
 
 
-def _read() -> Iterator[Fault]:
-    for path in sorted(Path(__file__).parent.glob("*.toml")):
+def _rows(pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(Path(__file__).parent.glob(pattern)):
         for name, row in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            yield _fault(f"{path.stem}/{name}", row)
+            yield f"{path.stem}/{name}", row
 
 
-FAULTS = {fault.id: fault for fault in _read()}
+FAULTS = {id_: _fault(id_, row) for id_, row in _rows("*.toml")}
+CONTROLS = {id_: Variant(**_variant(id_, row)) for id_, row in _rows("right/*.toml")}
+"""Engines that do other things than this one, and nothing wrong."""

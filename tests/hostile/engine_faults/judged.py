@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from adapters.probe import engines
-from hostile.engine_faults import Fault
+from hostile.engine_faults import Variant
 from kvadapters.probe import Precision, Probe
 from kvconform.serving.run import Run
 from support.engines import serving
@@ -25,13 +25,20 @@ def written() -> tuple[Probe, Path]:
     return probe, folder
 
 
-def judged(fault: Fault, requests: int = REQUESTS, seed: int = 0) -> Run:
+class First(Run):
+    """A run that ends with the first history in which something is wrong, and makes it no shorter."""
+
+    def _failure(self, *found: object) -> None:
+        raise KeyboardInterrupt
+
+
+def judged(variant: Variant, requests: int = REQUESTS, seed: int = 0, kind: type[Run] = Run) -> Run:
     """Ask the engine with a fault until one failure is found, or so many requests were asked."""
     probe, folder = written()
-    rows = "int8" if fault.sort == "rows" else "f32"
-    with fault.planted():
-        run = Run(
-            probe, serving.driver(folder, rows=rows), Precision(rows="q8_0" if rows == "int8" else None), seed
-        )
+    settings = dict(variant.settings)
+    rows = settings.setdefault("rows", "int8" if variant.id.startswith("rows/") else "f32")
+    precision = Precision(rows="q8_0" if rows == "int8" else None)
+    with variant.planted():
+        run = kind(probe, serving.driver(folder, **settings), precision, seed)
         run.go(requests, 1)
     return run

@@ -48,7 +48,7 @@ def shown(fault: Fault, log: Path, lives: int = LIVES, seed: int = 0) -> Shown:
     requests = 0
     for number in range(lives):
         with fault.planted():
-            life = Unjudged(seed * 1000 + number)
+            life = Unjudged(seed * 1000 + number, **fault.settings)
             with StepLog(life.engine, log):
                 requests += life.lived(50)[0]
         try:

@@ -22,7 +22,7 @@ QUICK = ("prefix/no-parent", "hybrid/window-too-wide", "page/no-copy-on-write", 
 @pytest.mark.parametrize("fault", QUICK)
 def test_seen(fault: str) -> None:
     with FAULTS[fault].planted():
-        assert serving.lives(REQUESTS) is not None
+        assert serving.lives(REQUESTS, **FAULTS[fault].settings) is not None
 
 
 @pytest.mark.hostile
@@ -30,7 +30,7 @@ def test_seen(fault: str) -> None:
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in QUICK])
 def test_each_is_seen(fault: str) -> None:
     with FAULTS[fault].planted():
-        assert serving.lives(REQUESTS) is not None
+        assert serving.lives(REQUESTS, **FAULTS[fault].settings) is not None
 
 
 @pytest.mark.must("nine in ten seen within 500 requests of other lives")
@@ -39,7 +39,7 @@ def test_other_lives_see_most() -> None:
     unseen = []
     for fault in FAULTS.values():
         with fault.planted():
-            if serving.lives(REQUESTS, seed=1) is None:
+            if serving.lives(REQUESTS, seed=1, **fault.settings) is None:
                 unseen.append(fault.id)
     assert len(unseen) <= len(FAULTS) // 10, unseen
 
@@ -71,6 +71,6 @@ def test_a_text_that_does_not_stand_once_is_an_error() -> None:
     assert change.method() is PrefixCache.key
     with (
         pytest.raises(BadInput, match=r"x: was: 'no such text' stands 0 times in PrefixCache.key, not once"),
-        Fault("x", "", "", "", (change,)).planted(),
+        Fault(id="x", says="", changes=(change,)).planted(),
     ):
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,15 +34,19 @@ def test_shown(fault: str, tmp_path: Path) -> None:
     assert found.clause == QUICK[fault] == FAULTS[fault].log, found
 
 
+AHEAD = {"ahead": True, "drafts": 0, "host_blocks": 12}
+
+
 @pytest.mark.must("a clean log, in which something is reused")
-def test_the_right_engine_has_a_clean_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("fixed", "also"), [({}, "rejected"), (AHEAD, "loads")])
+def test_the_right_engine_has_a_clean_log(tmp_path: Path, fixed: dict[str, Any], also: str) -> None:
     log = tmp_path / "steps.jsonl"
-    life = Life(5)
+    life = Life(5, **fixed)
     with StepLog(life.engine, log):
         assert life.lived(30)[1] == ""
     seen = judged(log)
     assert (seen.broken, seen.exit_status) == (None, 0)
-    assert all(seen.counts[name] for name in ("hits", "evictions", "preemptions", "forks", "copies", "rejected"))
+    assert all(seen.counts[name] for name in ("hits", "evictions", "preemptions", "forks", "copies", also))
 
 
 @pytest.mark.must("the clause that is broken, or none")

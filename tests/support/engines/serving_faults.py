@@ -15,12 +15,6 @@ def key_ignores_order(engine: Any) -> None:
     engine.tables.cache.key = lambda parent, tokens: key(parent, sorted(tokens))
 
 
-def first_token_not_in_key(engine: Any) -> None:
-    """The key of a block leaves out its first token."""
-    key = engine.tables.cache.key
-    engine.tables.cache.key = lambda parent, tokens: key(parent, tokens[1:])
-
-
 def salt_by_its_length(engine: Any) -> None:
     """Salts that are as long as each other are one."""
     root = engine.tables.cache.root
@@ -86,27 +80,6 @@ def gives_window_rows_back_early(engine: Any) -> None:
                 table[index] = NULL
 
     engine.tables.commit = early
-
-
-def copies_keys_alone(engine: Any) -> None:
-    """A block that is copied before it is written to gets the keys of its rows and no values."""
-    rows = engine.rows
-
-    def keys(source: int, target: int) -> None:
-        rows.keys[:, rows.slots_of(target)] = rows.keys[:, rows.slots_of(source)]
-
-    rows.copy = keys
-
-
-def copies_all_but_the_first_row(engine: Any) -> None:
-    """A copy of a block lacks its first row."""
-    rows = engine.rows
-
-    def most(source: int, target: int) -> None:
-        for array in rows.arrays:
-            array[:, rows.slots_of(target)][:, 1:] = array[:, rows.slots_of(source)][:, 1:]
-
-    rows.copy = most
 
 
 def forks_without_counting(engine: Any) -> None:
@@ -233,15 +206,12 @@ PREFIX = ("SERVE-2", "SERVE-3", "SERVE-4", "SERVE-7")
 
 MORE = {
     key_ignores_order: PREFIX,
-    first_token_not_in_key: PREFIX,
     salt_by_its_length: ("SERVE-8",),
     reuses_the_last_token: ("SERVE-5",),
     one_key_for_all_layers: ("SERVE-6", *PREFIX),
     window_hit_lacks_a_block: ("SERVE-6",),
     skips_a_token_behind_a_hit: PREFIX,
     gives_window_rows_back_early: ("SERVE-1", "SERVE-11"),
-    copies_keys_alone: ("SERVE-14",),
-    copies_all_but_the_first_row: ("SERVE-14",),
     forks_without_counting: ("SERVE-14",),
     resumes_in_its_old_blocks: ("SERVE-10",),
     resumes_from_its_prompt: ("SERVE-10",),
