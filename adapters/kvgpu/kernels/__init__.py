@@ -106,7 +106,7 @@ PLAIN = (
 Device = Literal["any", "cpu", "gpu"]
 """What a program is for. The folder of a kind of device has the texts that suit it."""
 
-BEFORE: Mapping[Device, Sequence[str]] = {"gpu": ["gpu/flat.inc"]}
+BEFORE: Mapping[Device, Sequence[str]] = {"gpu": ["gpu/flat.inc"], "cpu": ["cpu/form_rows.inc"]}
 BESIDE: Mapping[Device, Sequence[str]] = {"cpu": ["cpu/casts.inc", "cpu/strict.inc"]}
 """The texts that a program has in addition, before and behind the `PLAIN` ones."""
 

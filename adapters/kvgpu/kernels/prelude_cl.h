@@ -6,6 +6,7 @@ typedef uint2 u64;
 typedef uint4 u128;
 typedef long i64;
 #define KERNEL __kernel void
+#define INLINE static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define GROUP(axis) ((i64)get_group_id(axis))
 #define GROUPS(axis) ((i64)get_num_groups(axis))

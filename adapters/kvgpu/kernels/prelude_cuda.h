@@ -6,6 +6,7 @@ typedef uint2 u64;
 typedef uint4 u128;
 typedef long long i64;
 #define KERNEL extern "C" __global__ void
+#define INLINE static inline
 #define GLOBAL
 #define AXIS(of, axis) ((i64)((axis) == 0 ? of.x : (axis) == 1 ? of.y : of.z))
 #define GROUP(axis) AXIS(blockIdx, axis)

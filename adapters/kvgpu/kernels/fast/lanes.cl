@@ -1,6 +1,5 @@
 /* Vectors of LANES floats on a CPU, for the texts of attention over rows. */
 #pragma OPENCL FP_CONTRACT ON
-#define INLINE static inline __attribute__((always_inline))
 #define JOINED(a, b) a##b
 #define TYPE(type, n) JOINED(type, n)
 #define FLOATS TYPE(float, LANES)
