@@ -174,6 +174,10 @@ def _run(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[
         doing = "profiling" if options.command == "profile" else "judging"
         named = options.adapter or getattr(options, "server", None) or getattr(options, "engine", None)
         tell(f"{doing} {named or process[0]}")
+    if getattr(
+        options, "model", None
+    ):  # numpy reads it once: the reader's matrices are small, the engine needs cores
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         room = COMMANDS[options.command].room
         command = importlib.import_module(f"{room}.commands.{options.command.replace('-', '_')}")

@@ -19,7 +19,7 @@ from kvadapters.serving.http import Server
 from kvconform.commands.unused_options import refuse_of_adapters
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
-from kvconform.serving.run import Run
+from kvconform.serving.run import FIRST, Run
 from kvconform.serving.verdict import exit_status, verdicts
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
@@ -90,8 +90,8 @@ class _Progress:
         self.quiet, self.line = quiet, LiveLine(EVERY, quiet, tell)
 
     def tell(self, line: str) -> None:
-        """Tell how far the run is, or what has failed."""
-        if not line.startswith("SERVE-"):
+        """Tell how far the run is; what has failed and the first verdict stay."""
+        if not line.startswith(("SERVE-", FIRST)):
             self.line.show(line)
         elif not self.quiet:
             self.line.clear()

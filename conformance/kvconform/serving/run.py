@@ -22,7 +22,7 @@ from kvspec.errors import BadInput
 from kvspec.records.serving import ServingFailure
 from kvspec.serving.history import History, told
 
-LIFE = "SERVE-17"
+LIFE, FIRST = "SERVE-17", "first verdict:"
 TRIES, SECONDS = 300, 40.0
 """How much is done to make one failure short."""
 RARE = 20
@@ -55,7 +55,7 @@ class Run:
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)
         self.past = list[History]()
         self.shortest = Shortest((), [], [], Counter())
-        self.began = time.monotonic()
+        self.began, self.told_first = time.monotonic(), False
 
     def go(self, requests: int, most_failures: int = MOST_FAILURES) -> None:
         """Ask so many requests; an interruption ends the run and keeps what was found."""
@@ -63,6 +63,8 @@ class Run:
             for clause, history in self._histories():
                 if self.asked >= requests or len(self.failures) >= most_failures:
                     return
+                if clause in self.aimed and not self.told_first:
+                    self._first_verdict()
                 self._history(clause, history)
                 self.tell(
                     f"{self.asked} of {requests} requests{self._left(requests)}, {self.wrong_histories} wrong"
@@ -74,6 +76,13 @@ class Run:
     def asked(self) -> int:
         """Requests that the run has asked, without those that made failures short."""
         return sum(self.aimed.values())
+
+    def _first_verdict(self) -> None:
+        """Tell how it stands once each clause was tried once."""
+        self.told_first = True
+        found = f"{self.wrong_histories} of {len(self.past)} histories wrong"
+        tried = f"{len(self.aimed)} clauses tried once, {self.asked} requests"
+        self.tell(f"{FIRST} {found if self.wrong_histories else 'nothing is wrong'}; {tried}")
 
     def _left(self, requests: int) -> str:
         spent = time.monotonic() - self.began

@@ -10,6 +10,10 @@ Read `engine.py` first; `scheduler.py` chooses what a step computes, `tables.py`
 `prefix_cache.py` finds blocks that were computed before, `blocks.py` has the memory, `model.py` the network.
 """
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; steps are too small for threads
+
 from serving_engine.engine import Engine
 from serving_engine.engine import load as open
 from serving_engine.sequence import Output, Settings

@@ -56,8 +56,9 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
     words = [said_of.get(word, word) for word in RUN[1:]]
     assert {address, str(folder)} < set(words)
     words = [f"{word},version=7" if word.startswith("block=") else word for word in words]
-    status = cli.main([*words, "--requests", "60", "--report", str(tmp_path)])
+    status = cli.main([*words, "--requests", "66", "--report", str(tmp_path)])
     said = capsys.readouterr()
+    assert re.search(r"first verdict: nothing is wrong; 16 clauses tried once, \d\d requests", said.err), said.err
     assert status in (0, 3) and "0 histories" in said.out, said.out  # so few requests do not exercise everything
     record = json_file.load(tmp_path / "record.json", ServingRecord)
     verdicts = {clause.id: clause.verdict for clause in record.clauses}
@@ -69,6 +70,20 @@ def test_a_server_is_judged(address: str, folder: Path, tmp_path: Path, capsys: 
     assert "SERVE-13" in (tmp_path / "report.md").read_text()
     assert "answer depends on its own tokens alone" in (tmp_path / "report.html").read_text()
     assert cli.main(["report", str(tmp_path / "record.json"), "--format", "markdown"]) == 0
+
+
+@pytest.mark.parametrize("given", ["import serving_engine", "from kvconform import cli; cli.main(RUN)"])
+def test_a_judge_and_the_engine_beside_it_compute_in_one_thread(given: str, tmp_path: Path) -> None:
+    """Threads of numpy wait for each other: on a busy machine they cost more than they give."""
+    code = f"""
+RUN = ["run", "--engine", "kvconform:main", "--model", {str(tmp_path)!r}]
+{given}
+import numpy, psutil
+assert psutil.Process().num_threads() == 1, psutil.Process().num_threads()
+"""
+    environment = fakes.environment()
+    environment.pop("OPENBLAS_NUM_THREADS", None)
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 def test_a_wrong_engine_is_found_and_drawn(
