@@ -90,9 +90,10 @@ def size_of(layout: Layout, kind: str) -> int | None:
     return next((view.size for view in layout.layers if view.kind == kind), None)
 
 
-def period(layout: Layout) -> int | None:
-    """Give the period of windows: all layers but the last of each are windows; 0 if all are, 1 if none is."""
-    windows = [view.kind == "window" for view in layout.layers]
+def period(layout: Layout, kind: str = "window") -> int | None:
+    """Give the period of windows, or of another kind: all layers but the last of each are windows; 0 if all are, 1
+    if none is."""
+    windows = [view.kind == kind for view in layout.layers]
     if all(windows):
         return 0
     fitting = (p for p in range(1, len(windows) + 1) if windows == [i % p < p - 1 for i in range(len(windows))])

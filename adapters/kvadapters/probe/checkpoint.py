@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kvadapters.probe import architectures, linear_weights, weights
-from kvadapters.probe.architecture import FEED_FORWARD, Architecture, sizes
-from kvadapters.probe.formats import gguf, llama_cpp, safetensors, tokenizer
+from kvadapters.probe.architecture import FEED_FORWARD, Architecture
+from kvadapters.probe.formats.writers import DTYPES, WRITERS, leave
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
@@ -27,8 +26,6 @@ OUTPUTS = ("weights", "tokens")
 """What the output is for: to read weights off logits, or to judge an engine that returns tokens alone."""
 LONGEST = 2048
 """Tokens of a text: the network weighs each against each, in every head."""
-FORMATS = ("safetensors", "gguf")
-DTYPES = tuple(safetensors.DTYPES)
 
 
 @dataclass(frozen=True)
@@ -79,37 +76,18 @@ class Probe:
 
     def write(self, folder: str | Path, dtype: str = "f32", file_format: str = "safetensors") -> dict[str, Any]:
         """Write the weights, what an engine reads beside them, and probe.json, which it returns. Raises
-        BadInput."""
-        for name, known in ((dtype, DTYPES), (file_format, FORMATS)):
+        BadInput, or CannotRun where a format needs a package."""
+        for name, known in ((dtype, DTYPES), (file_format, tuple(WRITERS))):
             if name not in known:
                 raise BadInput(f"no dtype or format {name!r}; there are {', '.join(known)}")
-        writer = self._gguf if file_format == "gguf" else self._safetensors
-        if file_format == "gguf":
-            llama_cpp.dialect(self.architecture, self.layout)
         into = Path(folder)
         try:
-            into.mkdir(parents=True, exist_ok=True)
-            digest = writer(into, dtype)
+            digest = WRITERS[file_format](self, into, dtype)
             record = self.record() | {"format": file_format, "dtype": dtype, "sha256": digest}
-            _leave(into, {"probe.json": record})
+            leave(into, {"probe.json": record})
         except OSError as e:
             raise BadInput(f"{folder}: cannot be written ({e.strerror})") from None
         return record
-
-    def _safetensors(self, into: Path, dtype: str) -> str:
-        """Write model.safetensors, config.json and the tokenizer."""
-        config = sizes(self.layout) | self.architecture.config(self.layout)
-        config |= {"torch_dtype": safetensors.DTYPES[dtype][2]}
-        ends = {"eos_token_id": self.layout.zero, "pad_token_id": self.layout.zero}
-        words = tokenizer.files(list(self.layout.words()))
-        _leave(into, {"config.json": config, "generation_config.json": ends, **words})
-        return safetensors.write(into / "model.safetensors", self.architecture.tensors(self.network), dtype)
-
-    def _gguf(self, into: Path, dtype: str) -> str:
-        """Write model.gguf."""
-        values = llama_cpp.values(self.architecture, self.layout)
-        tensors = llama_cpp.tensors(self.architecture, self.layout, self.architecture.tensors(self.network))
-        return gguf.write(into / "model.gguf", values, tensors, dtype)
 
     def record(self) -> dict[str, Any]:
         """Say what this probe is."""
@@ -131,12 +109,6 @@ class Probe:
         if len(tokens) > LONGEST:
             raise BadInput(f"a text of {len(tokens)} tokens; at most {LONGEST} are read")
         return list(tokens)
-
-
-def _leave(into: Path, files: Mapping[str, Any]) -> None:
-    """Write files of JSON."""
-    for name, content in files.items():
-        (into / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _elements(architecture: Architecture, layout: Layout) -> int:

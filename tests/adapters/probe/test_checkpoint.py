@@ -83,7 +83,19 @@ REFUSED = {
     "no view": (("llama", "--layers", "full,,full"), "'' is no view"),
     "too many layers": (("llama", "--layers", "99*full"), "1 to 16 layers"),
     "too large": (("llama", "--layers", "16*full"), "more than 100 MB"),
-    "an unknown format": (("llama", "--format", "pickle"), "there are safetensors, gguf"),
+    "an unknown format": (("llama", "--format", "pickle"), "there are safetensors, gguf, onnx, mlx"),
+    "what mlx-lm does not have": (
+        ("llama4", "--layers", "full", "--format", "mlx"),
+        "no probe of llama4 for mlx-lm",
+    ),
+    "a window that mlx-lm does not have": (
+        ("qwen3", "--layers", "full,window 8", "--format", "mlx"),
+        "mlx-lm has no layers of window 8 in qwen3",
+    ),
+    "a period that mlx-lm does not have": (
+        ("gemma3", "--layers", "full,window 8", "--format", "mlx"),
+        "in a period whose last layer is full: not full, window 8",
+    ),
     "an unknown dtype": (("llama", "--dtype", "f8"), "there are f32, bf16, f16"),
 }
 

@@ -44,6 +44,17 @@ def test_what_it_reuses_is_right(folders: dict[str, Path], probe: Probe) -> None
     assert not run.wrong_histories and run.player.counts["cached tokens told"] > 100
 
 
+def test_a_probe_of_onnx_is_loaded_as_it_is(tmp_path: Path) -> None:
+    """Its builder makes no model of Gemma 3: layers with windows, whose rows are all kept."""
+    from kvadapters.serving.drivers.onnxruntime_genai import driver
+
+    probe = engines.small("gemma3", "full,window 8")
+    probe.write(tmp_path, "f32", "onnx")
+    run = judged(driver(Wanted(str(tmp_path), sequences=4)), probe, 60)
+    assert not run.wrong_histories and run.player.counts["cached tokens told"] > 100
+    assert not list(tmp_path.glob("onnx-*")), "nothing was built"
+
+
 def test_rows_of_eight_bits_are_right_and_drafts_are_rolled_back(folders: dict[str, Path]) -> None:
     driver = started(folders, FULL, rows="q8_0", drafts=3)
     run = judged(driver, FULL, 60, "q8_0")

@@ -14,6 +14,7 @@ ENGINES = {
     "transformers": "kvadapters.probe.engines.transformers:dynamic",
     "transformers-static": "kvadapters.probe.engines.transformers:static",
     "mlx-lm": "kvadapters.probe.engines.mlx_lm:load",
+    "onnxruntime": "kvadapters.probe.engines.onnxruntime:load",
 }
 """A name, and the function that it stands for."""
 

@@ -21,10 +21,10 @@ DTYPES = {
 """A dtype's name here, in safetensors, in numpy, and in config.json."""
 
 
-def write(path: Path, tensors: Mapping[str, Array], dtype: str) -> str:
-    """Write tensors in a dtype; give the file's SHA-256."""
+def write(path: Path, tensors: Mapping[str, Array], dtype: str, layout: str = "pt") -> str:
+    """Write tensors in a dtype, and whose layout they have; give the file's SHA-256."""
     name, numpy_dtype, _ = DTYPES[dtype]
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    header: dict[str, Any] = {"__metadata__": {"format": layout}}
     at = 0
     for key, tensor in tensors.items():
         end = at + tensor.size * numpy_dtype.itemsize

@@ -2,8 +2,9 @@
 
 `driver` keeps a generator in each slot. A generator appends tokens, is rewound, and gives the logits of all tokens.
 `engine` is the engine of static batches. It gives tokens alone: take a probe of `--output tokens`. A request whose
-text begins with that of the last one goes on as its next turn. The builder of onnxruntime-genai turns a checkpoint
-into ONNX, once for each form of rows, into the probe's own folder."""
+text begins with that of the last one goes on as its next turn. A probe of `--format onnx` is loaded as it is. The
+builder of onnxruntime-genai turns another checkpoint into ONNX, once for each form of rows, into the probe's own
+folder."""
 
 from __future__ import annotations
 
@@ -66,7 +67,10 @@ def _model(wanted: Wanted, changes: Mapping[str, Any]) -> Any:
 
 
 def built(folder: Path, rows: str | None) -> Path:
-    """Convert a checkpoint to ONNX, unless that was done before: some seconds. Give its folder."""
+    """Give the folder of a checkpoint in ONNX: its own if it is a probe of `--format onnx`; else the one that the
+    builder made of it before, or makes now, in some seconds."""
+    if rows is None and (folder / "genai_config.json").exists():
+        return folder
     into = folder / f"onnx-{rows or 'f32'}"
     if not (into / "genai_config.json").exists():
         words = ["-m", str(folder), "-o", str(into), "-p", "fp32", "-e", "cpu", "-c", str(into)]

@@ -160,7 +160,7 @@ def probe(parser: ArgumentParser) -> None:
         help="what is read: weights, off logits or logprobs; or tokens alone (weights)",
     )
     parser.add_argument(
-        "--format", default="safetensors", help="the format of the checkpoint: safetensors or gguf (safetensors)"
+        "--format", default="safetensors", help="the format of the checkpoint: safetensors, gguf, onnx or mlx"
     )
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
@@ -169,7 +169,8 @@ def probe(parser: ArgumentParser) -> None:
 def ask(parser: ArgumentParser) -> None:
     """Add the options of `kvconform ask`."""
     parser.add_argument(
-        "engine", help="transformers, transformers-static, mlx-lm, or module:function; see docs/probe.md"
+        "engine",
+        help="transformers, transformers-static, mlx-lm, onnxruntime, or module:function; see docs/probe.md",
     )
     parser.add_argument("folder", metavar="DIR", help="a folder that `kvconform probe` wrote")
     parser.add_argument("--dtype", default="f32", help="what the engine computes in: f32, bf16 or f16 (f32)")
