@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from kvadapters.probe.architecture import sizes
+from kvadapters.probe.architecture import Architecture, sizes
 from kvadapters.probe.formats import gguf, llama_cpp, mlx, safetensors, tokenizer
+from kvadapters.probe.layout import Layout
+from kvadapters.probe.network import Network
 from kvspec.errors import BadInput, CannotRun
 
-if TYPE_CHECKING:
-    from kvadapters.probe.checkpoint import Probe
-
 DTYPES = tuple(safetensors.DTYPES)
+
+
+class _Probe(Protocol):
+    """What is written of a probe."""
+
+    @property
+    def architecture(self) -> Architecture: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def network(self) -> Network: ...
 
 
 def leave(into: Path, files: Mapping[str, Any]) -> None:
@@ -24,13 +34,13 @@ def leave(into: Path, files: Mapping[str, Any]) -> None:
         (into / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def _safetensors(probe: Probe, into: Path, dtype: str) -> str:
+def _safetensors(probe: _Probe, into: Path, dtype: str) -> str:
     """Write model.safetensors, config.json and the tokenizer, as Hugging Face has them."""
     leave(into, _configs(probe, dtype))
     return safetensors.write(into / "model.safetensors", probe.architecture.tensors(probe.network), dtype)
 
 
-def _configs(probe: Probe, dtype: str) -> dict[str, Any]:
+def _configs(probe: _Probe, dtype: str) -> dict[str, Any]:
     config = sizes(probe.layout) | probe.architecture.config(probe.layout)
     config |= {"torch_dtype": safetensors.DTYPES[dtype][2]}
     ends = {"eos_token_id": probe.layout.zero, "pad_token_id": probe.layout.zero}
@@ -38,7 +48,7 @@ def _configs(probe: Probe, dtype: str) -> dict[str, Any]:
     return {"config.json": config, "generation_config.json": ends, **words}
 
 
-def _mlx(probe: Probe, into: Path, dtype: str) -> str:
+def _mlx(probe: _Probe, into: Path, dtype: str) -> str:
     """Write the same under the names and with the configuration that mlx-lm has."""
     found = mlx.dialect(probe.architecture, probe.layout)
     files = _configs(probe, dtype)
@@ -48,7 +58,7 @@ def _mlx(probe: Probe, into: Path, dtype: str) -> str:
     return safetensors.write(into / "model.safetensors", tensors, dtype, "mlx")
 
 
-def _gguf(probe: Probe, into: Path, dtype: str) -> str:
+def _gguf(probe: _Probe, into: Path, dtype: str) -> str:
     """Write model.gguf, as llama.cpp takes it."""
     values = llama_cpp.values(probe.architecture, probe.layout)
     tensors = llama_cpp.tensors(probe.architecture, probe.layout, probe.architecture.tensors(probe.network))
@@ -56,7 +66,7 @@ def _gguf(probe: Probe, into: Path, dtype: str) -> str:
     return gguf.write(into / "model.gguf", values, tensors, dtype)
 
 
-def _onnx(probe: Probe, into: Path, dtype: str) -> str:
+def _onnx(probe: _Probe, into: Path, dtype: str) -> str:
     """Write model.onnx, genai_config.json and the tokenizer, as onnxruntime-genai takes them."""
     try:
         from kvadapters.probe.formats import onnx
@@ -70,7 +80,7 @@ def _onnx(probe: Probe, into: Path, dtype: str) -> str:
     return onnx.write(into / "model.onnx", probe.network)
 
 
-WRITERS: dict[str, Callable[[Probe, Path, str], str]] = {
+WRITERS: dict[str, Callable[[_Probe, Path, str], str]] = {
     "safetensors": _safetensors,
     "gguf": _gguf,
     "onnx": _onnx,
