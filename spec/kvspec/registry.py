@@ -8,6 +8,7 @@ is not there is an error, and so is what is there and is not listed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -188,7 +189,14 @@ def has(kind: str, chapter: str, operation: str) -> bool:
 
 def fitted(kind: str, config: Config) -> Config:
     """Drop the config fields that belong to other kinds."""
-    return config.changed(**{field: None for field in FIELDS_OF_SOME if field not in fields_of(kind)})
+    return config.changed(**_of_others(kind))
+
+
+@cache
+def _of_others(kind: str) -> Mapping[str, None]:
+    """The config fields that belong to other kinds alone, each without a value."""
+    own = fields_of(kind)
+    return {field: None for field in FIELDS_OF_SOME if field not in own}
 
 
 Needed = tuple[str, str]

@@ -17,7 +17,7 @@ from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
 from kvconform.judge import frozen_answers
 from kvconform.judge.lockstep import observables
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation
 from kvspec.session.step import Step
@@ -154,7 +154,7 @@ def _base(w: Walk, value: str) -> int:
 def answers(start: Trace, ops: Ops) -> Frozen:
     """What the reference answers to a trace, observed as it is when an adapter that claims all is judged."""
     trace = Trace(start.kind, start.config, ops)
-    reference, trace_inputs = CitingReference(observe=observables(trace, REFERENCE, "storage")), TraceInputs(trace)
+    reference, trace_inputs = CitingReference(observe=observables(trace, claims(), "storage")), TraceInputs(trace)
     reference.begin(start.kind, start.config)
     digest, outcomes = frozen_answers.Digest(), list[Outcome]()
     for op in ops:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache, partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import claimed, suits, within
 from kvconform.generate.strategies import sample
 from kvconform.judge.trial_result import TrialResult
-from kvconform.laws.law import Law, Sides
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import index
+
+if TYPE_CHECKING:
+    from kvconform.laws.law import Law, Sides  # what judges no law reads none
 
 SHARE = 2
 """Exploration draws this many traces for each pair that a law draws."""
@@ -64,7 +67,8 @@ def _told(under_test: AdapterUnderTest, law: Law, pairs: Iterable[Sides], most: 
     """Judge pairs until `most` of them said that the law holds, or one that it does not; count those that did."""
     adapter, told = under_test.adapter, 0
     for pair in pairs:
-        sides = Sides(*(claimed(within(side, adapter), adapter) for side in pair))
+        left, right = (claimed(within(side, adapter), adapter) for side in pair)
+        sides = pair._replace(left=left, right=right)
         holds = _judge(under_test, law, sides) if _same_law(pair, sides, adapter) else None
         told += holds is not None
         if told == most or holds is False:

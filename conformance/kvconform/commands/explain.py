@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from kvconform.judge import steps as drawn_steps
 from kvconform.judge import trial
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvconform.runner.settings import require_known
 from kvreports import terminal
 from kvreports.drawing.text import draw as drawn
@@ -47,7 +47,7 @@ def _explain(clause: Clause) -> None:
     if clause.reason:
         print("\n" + _wrapped(f"Why: {clause.reason}"))
     for example in clause.examples:
-        seen = trial.run(example.trace, CitingReference(), REFERENCE)
+        seen = trial.run(example.trace, CitingReference(), claims())
         print(f"\nExample {example.id}: {sentence(example.trace)}\n")
         print(drawn(drawn_steps.steps(seen, clause.seen_in)))
 

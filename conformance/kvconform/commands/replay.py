@@ -11,7 +11,7 @@ from kvconform.generate.fit_to_adapter import lacked
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvconform.runner.record import output
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
@@ -59,7 +59,7 @@ def read(path: str) -> Trace:
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:
-    return trial.on(trace, lambda observe: CitingReference(observe=observe), REFERENCE, level)
+    return trial.on(trace, lambda observe: CitingReference(observe=observe), claims(), level)
 
 
 def _on_adapter(trace: Trace, options: Namespace) -> TrialResult:

@@ -16,7 +16,7 @@ from kvconform.commands.board import board
 from kvconform.commands.clause_history import history
 from kvconform.judge import steps, trial
 from kvconform.message import tell
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvreports.safe_text import Html
 from kvreports.site import addresses
 from kvreports.site.content import Bug, Content, Drawn
@@ -69,7 +69,7 @@ def _examples(clauses: Iterable[Clause]) -> Iterator[Drawn]:
         tell(f"drawing the examples of {chapter}", "site")
         for clause in group:
             for example in clause.examples:
-                seen = trial.run(example.trace, CitingReference(), REFERENCE)
+                seen = trial.run(example.trace, CitingReference(), claims())
                 drawn = steps.steps(seen, clause.seen_in)
                 yield Drawn(example.id, example.trace.kind, sentence(example.trace), drawn)
 

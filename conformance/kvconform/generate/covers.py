@@ -14,14 +14,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kvconform.oracle.abstract_state import Key, key
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.session.step import Step
 from kvspec.trace import Trace
+
+if TYPE_CHECKING:
+    from kvconform.oracle.abstract_state import Key
 
 Ops = tuple[Operation, ...]
 
@@ -102,5 +105,7 @@ def closure(plan: Plan, largest: int = 100_000) -> Closure:
 
 def key_of(plan: Plan, w: Walk) -> Key:
     """Give the state in which a walk ends."""
+    from kvconform.oracle.abstract_state import key  # it reads all kinds, and frozen covers visit no states
+
     queries = w.session.caches["A"].queries if plan.histories else None
     return *key(w.session, w.trace_inputs.book, plan.snapshots, plan.caches), queries

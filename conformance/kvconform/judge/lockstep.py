@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,7 +14,6 @@ from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.ledger import Accounts
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.abstract_state import Key
 from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.deviating import Deviating
 from kvconform.oracle.expected import Expected
@@ -27,6 +27,9 @@ from kvspec.operations.table import Operation, argument, cache_of, last_of
 from kvspec.registry import opened
 from kvspec.session.step import Inputs, Listed, Step
 from kvspec.trace import Trace, used_chapters
+
+if TYPE_CHECKING:
+    from kvconform.oracle.abstract_state import Key
 
 
 def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvconform.judge import storage, visible
 from kvconform.judge.lockstep import PendingStep, Trial, observables
 from kvconform.judge.mask_columns import HANDING_OUT, Widths
-from kvconform.judge.planted import Planted
 from kvconform.judge.storage import Difference
-from kvconform.oracle.abstract_state import Key
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.reference import CitingReference
@@ -19,6 +17,9 @@ from kvspec.geometry import Config
 from kvspec.operations.table import Operation, cache_of, last_of, parts_of
 from kvspec.reading.clauses import index
 from kvspec.session.step import Inputs, Step
+
+if TYPE_CHECKING:
+    from kvconform.oracle.abstract_state import Key
 
 
 class VisibleTrial(Trial):
@@ -35,6 +36,8 @@ class VisibleTrial(Trial):
         seen = tuple(dict.fromkeys((*looks, "history", "mask")))
         self.planted = None
         if deviating.references:
+            from kvconform.judge.planted import Planted  # few engines have known deviations
+
             both = CitingReference(observe=seen), CitingReference(deviating.reference(), seen)
             self.planted = Planted(both, self.result.book, self.adapter)
         self.judge = visible.Judge(self.result.book, looks)

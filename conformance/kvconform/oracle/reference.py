@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol
 
-from kvadapters.reference import Reference
 from kvconform.oracle.citing import CitingSession
 from kvspec import masks
-from kvspec.contract import Pair, description
+from kvspec.contract import Description, Pair, description
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, Inputs, Step
 
-REFERENCE = description(Reference().describe())
-"""What the reference claims: everything, at level storage."""
+
+@cache
+def claims() -> Description:
+    """What the reference claims: everything, at level storage."""
+    return description(_made().describe())
+
+
+def _made() -> Any:
+    """The reference, read when it is first asked: an adapter at level visible is judged without it."""
+    from kvadapters.reference import Reference
+
+    return Reference()
 
 
 class Performs(Protocol):
@@ -37,7 +47,7 @@ class CitingReference(CitingSession):
     """A session on the reference, or on a variant of it."""
 
     def __init__(self, adapter: Any = None, observe: tuple[str, ...] = OBSERVABLES) -> None:
-        super().__init__(adapter or Reference(), observe)
+        super().__init__(adapter or _made(), observe)
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation on copies: a session scribbles on the arrays handed to it, as any caller may."""

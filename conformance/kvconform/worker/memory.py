@@ -7,6 +7,7 @@ Pages that relatives share are counted for each of them.
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import sys
 from contextlib import suppress
@@ -87,6 +88,19 @@ def _relatives(pid: int) -> list[psutil.Process]:
 
 def _resident(process: psutil.Process) -> int:
     try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
+        return _on_linux(process.pid) if sys.platform == "linux" else int(process.memory_info().rss)
+    except (psutil.Error, OSError):
         return 0
+
+
+PAGE = resource.getpagesize()
+
+
+def _on_linux(pid: int) -> int:
+    """Read the resident bytes of a process, as psutil does in twice the time: each trace asks. Raises
+    OSError."""
+    file = os.open(f"/proc/{pid}/statm", os.O_RDONLY)
+    try:
+        return int(os.read(file, 128).split()[1]) * PAGE
+    finally:
+        os.close(file)

@@ -14,7 +14,7 @@ from kvconform.generate.registry import planned
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvconform.worker.tasks import Pool, completed
@@ -92,7 +92,7 @@ def _on_what_is_claimed(worker: Worker, adapter: Description, trace: Trace) -> T
 
 
 def _by_the_list_model(trace: Trace) -> TrialResult:
-    return trial.run(trace, CitingReference(), REFERENCE, "visible")
+    return trial.run(trace, CitingReference(), claims(), "visible")
 
 
 def plan(configuration: Configuration) -> Plan:

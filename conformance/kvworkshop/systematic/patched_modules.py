@@ -31,7 +31,9 @@ def _code(name: str) -> CodeType:
 
 
 def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> ModuleType:
-    """The module `entry`, executed again like all named in `again`; those in `changed` with another text."""
+    """The module `entry`, executed again like all named in `again`; those in `changed` with another text. What both
+    share is read before, so that it is made of sound modules."""
+    importlib.import_module(entry)
     with _aside(again), _found(again, changed):
         return importlib.import_module(entry)
 

@@ -67,7 +67,7 @@ def encode(
     """Encode one message as bytes. `checked`: its header is known to hold texts, truths and whole numbers alone.
     Raises BadInput for what cannot be sent."""
     listed: list[list[Any]] = []
-    parts: list[bytes] = []
+    parts: list[bytes | memoryview] = []
     for name, array in (tensors or {}).items():
         if array is None:
             listed.append([name, None, []])
@@ -76,13 +76,22 @@ def encode(
         if dtype is None:
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, dtype, array.shape])
-        parts.append(array.tobytes())
+        parts.append(array.tobytes() if array.nbytes < LARGE else _bytes_of(array))
     checked = checked or FLAT.issuperset(map(type, head.values()))
     line = (_text_of_checked if checked else _text)({**head, "tensors": listed} if listed else head)
     size = sum(map(len, parts))
     if len(line) >= LARGEST_HEADER or size > LARGEST_TENSORS:
         raise BadInput(f"a header of {len(line)} and tensors of {size} bytes are too much to send")
     return b"".join((line, b"\n", *parts))
+
+
+LARGE = 1 << 14
+"""Bytes of a tensor from which on it is not copied before it is written behind the header."""
+
+
+def _bytes_of(array: Array) -> memoryview:
+    """The bytes of an array, without a copy if they lie in order."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 FLAT = frozenset((str, int, bool, type(None)))

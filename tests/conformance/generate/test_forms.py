@@ -6,7 +6,7 @@ import pytest
 from kvconform.generate.fit_to_adapter import fitted, suits
 from kvconform.generate.strategies.forms import FORMS, SMALL, fitting, in_form, moves
 from kvconform.judge import trial
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvspec import notation
 from kvspec.contract import description
 from kvspec.errors import BadInput
@@ -45,7 +45,7 @@ def test_what_opens_a_form_that_the_adapter_lacks_is_left_out():
 def test_a_trace_in_a_form_needs_the_chapter():
     plain = description({"name": "plain", "chapters": {"growing": "visible"}})
     trace = from_sentence("growing form=int8/2: append 1")
-    assert not suits(trace, plain) and suits(trace, REFERENCE)
+    assert not suits(trace, plain) and suits(trace, claims())
     assert not list(fitted([from_sentence("growing: append 1; open B form=int8/2; append 1")], plain))
 
 
@@ -107,7 +107,7 @@ LIVES = (
 @pytest.mark.parametrize("life", LIVES)
 def test_lives_in_a_form_are_judged_alike_by_both_oracles_and_by_another_implementation(life, level):
     trace = from_sentence(life)
-    assert not trial.on(trace, lambda observe: CitingReference(observe=observe), REFERENCE, level).differences
+    assert not trial.on(trace, lambda observe: CitingReference(observe=observe), claims(), level).differences
     other = description(Nearest().describe())
     assert not trial.on(trace, lambda observe: Session(Nearest(), observe), other).differences
 

@@ -8,7 +8,7 @@ import pytest
 
 from kvconform.bugs.known_bugs import known_bugs
 from kvconform.judge import trial
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvref.growing import Growing
 from kvref.page import Pages
 from kvref.ring import Ring
@@ -60,7 +60,7 @@ CITED = [
 @pytest.mark.parametrize("level", ["storage", "visible"])
 @pytest.mark.parametrize(("clause", "words", "cited"), CITED)
 def test_a_clause_is_exercised_where_its_condition_holds(clause: str, words: str, cited: bool, level: str) -> None:
-    seen = trial.run(notation.from_sentence(words), CitingReference(), REFERENCE, level)
+    seen = trial.run(notation.from_sentence(words), CitingReference(), claims(), level)
     assert not seen.failed and all(want.result == "ok" for want, _ in seen.steps), seen.steps[-1]
     assert (clause in seen.steps[-1][0].cites) == cited
 
@@ -68,8 +68,8 @@ def test_a_clause_is_exercised_where_its_condition_holds(clause: str, words: str
 def blamed(adapter: Any, words: str, level: str = "storage") -> tuple[str, ...]:
     """The clauses that the first difference of an adapter fails."""
     trace = notation.from_sentence(words)
-    observed = trial.observables(trace, REFERENCE, level)
-    seen = trial.run(trace, Session(adapter, observed), REFERENCE, level)
+    observed = trial.observables(trace, claims(), level)
+    seen = trial.run(trace, Session(adapter, observed), claims(), level)
     assert seen.failed
     return seen.blamed
 

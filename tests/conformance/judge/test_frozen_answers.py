@@ -19,7 +19,7 @@ from kvconform.generate.walks import SCALES, given
 from kvconform.judge import frozen_answers, lockstep, storage_trial, trial, visible_trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import REFERENCE
+from kvconform.oracle.reference import claims
 from kvref.growing import Growing
 from kvref.store import Store
 from kvspec.contract import CHAPTERS, Pair, description
@@ -153,13 +153,13 @@ def test_answers_that_were_too_large_to_keep_are_asked_for_again(monkeypatch: py
     ],
 )
 def test_where_less_is_compared_the_oracle_is_asked(changed: Any) -> None:
-    trace, claims = next(traces(["growing"])), changed(REFERENCE)
-    assert frozen_answers.suffice(trace, REFERENCE, trial.level_of(trace, REFERENCE))
-    assert not frozen_answers.suffice(trace, claims, trial.level_of(trace, claims))
+    trace, less = next(traces(["growing"])), changed(claims())
+    assert frozen_answers.suffice(trace, claims(), trial.level_of(trace, claims()))
+    assert not frozen_answers.suffice(trace, less, trial.level_of(trace, less))
 
 
 def test_what_is_frozen_of_a_trace_holds_for_that_trace_alone() -> None:
     trace = next(t for t in traces(["growing"]) if len(t.ops) > 3)
-    assert next(fitted([trace], REFERENCE)).frozen == trace.frozen
-    narrow = replace(REFERENCE, largest_append=1)
+    assert next(fitted([trace], claims())).frozen == trace.frozen
+    narrow = replace(claims(), largest_append=1)
     assert trace.cut(2).frozen is None and next(fitted([trace], narrow)).frozen is None

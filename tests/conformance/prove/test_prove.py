@@ -17,7 +17,7 @@ from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import REFERENCE
+from kvconform.oracle.reference import claims
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvref.snapshot import Snapshot
@@ -299,7 +299,7 @@ def test_what_an_adapter_does_not_claim_is_left_out_and_said(level: str) -> None
 
 def test_a_bug_in_what_is_claimed_is_found_without_what_is_not() -> None:
     local = under_test(ring=StaleCursor)
-    about = replace(REFERENCE, chapters={"ring": Claim("storage", without=("view",))})
+    about = replace(claims(), chapters={"ring": Claim("storage", without=("view",))})
 
     def runs(trace: Trace) -> TrialResult | None:
         return next((local.run(fit) for fit in fitted([trace], about)), None)

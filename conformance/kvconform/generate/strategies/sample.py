@@ -7,6 +7,7 @@ changing earlier ones, so they are much alike; and it mixes in constants of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import version
 from random import Random
 from typing import Any
@@ -33,10 +34,16 @@ class DrewFewer(Exception):
 
 def too_old() -> str:
     """Say that the installed Hypothesis is too old, and what to do; empty where it is not."""
-    there = version("hypothesis")
+    there = _there()
     if Version(there) >= Version(NEEDED):
         return ""
     return f"Hypothesis {there} leaves out traces: install {NEEDED} or newer, pip install 'hypothesis>={NEEDED}'"
+
+
+@cache
+def _there() -> str:
+    """The version of Hypothesis that is installed: looked up once, as it takes longer than drawing a trace."""
+    return version("hypothesis")
 
 
 def some(strategy: Any, count: int, seed: int) -> list[Any]:

@@ -9,7 +9,7 @@ from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.other_kinds import moved
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import REFERENCE, CitingReference
+from kvconform.oracle.reference import CitingReference, claims
 from kvspec.contract import Description
 from kvspec.reading.clauses import Clause, index
 from kvspec.trace import Trace
@@ -35,7 +35,7 @@ def shown_with_rows(clause: Clause) -> bool:
 def _shown_with_rows(id: str) -> bool:
     clause = index()[id]
     traces = [example.trace for example in clause.examples]
-    return any(id in trial.run(t, CitingReference(), REFERENCE, clause.level).with_rows() for t in traces)
+    return any(id in trial.run(t, CitingReference(), claims(), clause.level).with_rows() for t in traces)
 
 
 def _examples(clause: Clause, adapter: Description) -> list[Trace]:
