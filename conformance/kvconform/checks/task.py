@@ -88,10 +88,21 @@ def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterato
 def _result(check: Check, future: Future[str]) -> CheckResult:
     error = future.exception()
     if error is None:
-        return CheckResult.loads(future.result())
+        try:
+            return _read(future.result(), check.id)
+        except (TypeError, ValueError) as e:
+            error = e
     tally = Tally()
     tally.not_finished(check.id, check.clause, _ending(error))
     return CheckResult(check.id, tally, error="".join(traceback.format_exception(error)))
+
+
+def _read(said: str, check: str) -> CheckResult:
+    """Read the result of a check, which may come from another machine. Raises ValueError or TypeError."""
+    result = CheckResult.loads(said)
+    if result.check != check:
+        raise ValueError(f"it was answered by the result of {result.check:.100}")
+    return result
 
 
 def _ending(error: BaseException) -> str:

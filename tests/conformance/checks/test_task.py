@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from kvconform.runner.record.record import record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs
 from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.tally import Tally
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 from support.fakes import adapters as fake_adapters
@@ -45,6 +48,27 @@ def told(result: CheckResult, under_test: AdapterUnderTest) -> Record:
 
 def fails(under_test: AdapterUnderTest) -> None:
     raise RuntimeError(f"{under_test.adapter.name}: the harness lost its way")
+
+
+ODD = {
+    "no text": 7,
+    "a pickle": pickle.dumps(CheckResult(EXAMPLE, Tally())),
+    "half of one": CheckResult(EXAMPLE, Tally()).dumps()[:-9],
+    "another form": '{"check": "growing/example/GROW-1.1", "tally": []}',
+    "another check's": CheckResult("growing/example/GROW-1.2", Tally()).dumps(),
+}
+"""What a process of a pool, or a machine of a cluster, may answer in place of a result."""
+
+
+@pytest.mark.parametrize("answer", ODD)
+def test_a_verdict_comes_back_as_json_and_what_is_none_is_a_failure_of_the_harness(answer: str) -> None:
+    future, asked = Future[Any](), check(fails)
+    future.set_result(CheckResult(EXAMPLE, Tally()).dumps())
+    assert not task._result(asked, future).error
+    odd = Future[Any]()
+    odd.set_result(ODD[answer])
+    result = task._result(asked, odd)
+    assert result.error and told(result, LocalAdapter(NamedDiffers())).exit_status == 3
 
 
 def test_a_failure_of_the_harness_is_told_by_its_type() -> None:

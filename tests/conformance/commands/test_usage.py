@@ -16,6 +16,7 @@ from kvconform.commands import options
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvworkshop import kinds
+from tools.floors import ROOT
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown command": (("judge",), "invalid choice: 'judge'"),
@@ -168,3 +169,15 @@ def test_a_shell_can_complete_commands_adapters_and_chapters(line: str, word: st
 
 def test_what_can_be_chosen_is_all_there_is() -> None:
     assert set(options.KINDS) == set(kinds.KINDS)
+
+
+@pytest.mark.parametrize("command", ["run", "mutants", "soak"])
+def test_help_and_the_page_on_security_say_who_runs_code_over_tcp(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([command, "--help"]) == 0
+    help_ = " ".join(capsys.readouterr().out.split())
+    assert "tls://host:8786. Over tcp:// anybody who reaches its port can run code here and there" in help_
+    page = " ".join((ROOT / "docs/SECURITY.md").read_text(encoding="utf-8").split())
+    assert "over `tcp://` can run code there" in page and "Use `tls://`" in page
+    assert "Verdicts themselves come back as JSON" in page
