@@ -47,6 +47,8 @@ def test_every_architecture_of_its_format_is_tried() -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_its_own_format_is_right(tmp_path: Path, name: str, dtype: str) -> None:
     """Of windows that have come round, and of states, a rewind is refused."""
+    if name == "gpt-oss" and dtype != "f32":
+        pytest.skip("mlx multiplies experts in f32 alone on a CPU")
     probe = Probe.of(name, FORMS[name])
     probe.write(tmp_path, dtype, "mlx")
     verdict = asked(probe, loaded("mlx-lm", str(tmp_path), dtype), Precision(dtype), most=22)
