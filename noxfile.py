@@ -79,13 +79,16 @@ def _tool(session: nox.Session, name: str, *arguments: str, **more: Any) -> None
 
 
 def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], None]) -> None:
-    """Make a session of each row of a table of `sessions.toml`: it installs the extras, then runs the body."""
+    """Make a session of each row of a table of `sessions.toml`: it installs the extras, removes what does not
+    fit, then runs the body."""
     for name, row in DATA[table].items():
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:
             _install(session, *row.get("extras", ()))
             for arguments in row.get("install", ()):
                 session.install(*shlex.split(arguments))
+            for package in row.get("without", ()):
+                session.run("uv", "pip", "uninstall", package, external=True)
             body(session, name, row)
 
         session.__doc__ = row["says"].strip()
@@ -191,8 +194,6 @@ def _whole_engine(session: nox.Session, name: str, row: dict[str, Any]) -> None:
     if npm := row.get("npm"):
         session.env["KVCONFORM_NODE"] = folder = session.create_tmp()
         session.run("npm", "install", "--prefix", folder, "--ignore-scripts", *npm, external=True)
-    for package in row.get("without", ()):
-        session.run("uv", "pip", "uninstall", package, external=True)
     _tool(session, "serving_engines", name, *session.posargs, success_codes=[0, 1, 3])
     if "tests" in row and not session.posargs:
         session.run("python", "-m", "pytest", "-q", *shlex.split(row["tests"]))

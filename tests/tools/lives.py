@@ -77,7 +77,7 @@ def said(counts: Counter[str], shapes: Counter[str]) -> str:
     """Say what was lived through."""
     lines = [f"{counts['lives']:,} lives: " + "; ".join(f"{n:,} of {shape}" for shape, n in sorted(shapes.items()))]
     lines += [", ".join(f"{counts[name]:,} {what}" for name, what in TOLD.items() if counts[name])]
-    return "\n".join([*lines, f"{counts['wrong']} of them are wrong"])
+    return "\n".join([*lines, f"wrong: {counts['wrong']:,}"])
 
 
 def asked(arguments: Sequence[str]) -> argparse.Namespace:
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     for seed in range(how.seed, how.seed + how.lives):
         made = life(seed, log, how.shape)
         found, wrong = lived(made, how.steps, log)
-        counts, shapes[made.shape] = counts + found + Counter(wrong=bool(wrong)), shapes[made.shape] + 1
+        counts, shapes[made.shape] = counts + found + Counter(wrong=int(bool(wrong))), shapes[made.shape] + 1
         if wrong:
             print(f"seed {seed}, {made.shape}: {wrong}", flush=True)
         if monotonic() - last > 60:

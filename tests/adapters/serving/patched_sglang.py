@@ -170,6 +170,55 @@ def a_row_goes_back_while_it_runs(patch: Patch) -> None:
     around(patch, PagedTokenToKVPoolAllocator, "alloc_decode", planted)
 
 
+def prompts_get_pages_that_stay_free(patch: Patch) -> None:
+    """Of the pages that a prompt gets, the last one is still free, now and then."""
+
+    def planted(right: Any, self: Any, *args: Any, **more: Any) -> Any:
+        slots = right(self, *args, **more)
+        if slots is not None and slots.numel() and int(slots[-1]) % 5 == 0:
+            self.free_pages = torch.cat((self.free_pages, slots[-1:] // self.page_size))
+        return slots
+
+    around(patch, PagedTokenToKVPoolAllocator, "alloc_extend", planted)
+
+
+def two_get_one_slot(patch: Patch) -> None:
+    """Of requests that get a new page in one step, the first two get the same."""
+
+    def planted(right: Any, self: Any, lengths: Any, *args: Any, **more: Any) -> Any:
+        slots = right(self, lengths, *args, **more)
+        new = [] if slots is None else [i for i, n in enumerate(lengths.tolist()) if n % self.page_size == 1]
+        if len(new) > 1:
+            slots[new[1]] = slots[new[0]]
+        return slots
+
+    around(patch, PagedTokenToKVPoolAllocator, "alloc_decode", planted)
+
+
+def pages_of_windows_are_lost(patch: Patch) -> None:
+    """Of the pages that a window no longer sees the last does not go back."""
+    around(
+        patch,
+        SWATokenToKVPoolAllocator,
+        "_free_swa_pages_none_cuda",
+        lambda right, self, slots: right(self, slots)[:-1],
+    )
+
+
+def doubles_are_lost(patch: Patch) -> None:
+    """A request's own pages do not go back where the tree had the same rows already."""
+    patch.setattr(UnifiedRadixCache, "_drain_device_frees", lambda *_, **__: None)
+
+
+def found_before_they_are_computed(patch: Patch) -> None:
+    """Of a prompt that is computed in chunks, the page behind a chunk can be found when the chunk is computed."""
+
+    def planted(right: Any, self: Any, request: Any, *, up_to: int, **more: Any) -> None:
+        right(self, request, up_to=min(up_to + self.page_size, len(request.origin_input_ids)), **more)
+
+    around(patch, UnifiedRadixCache, "checkpoint_into_tree", planted)
+
+
 IN_PYTHON: dict[str, Any] = {"core": "python"}
 """What is patched of the tree is not in Rust."""
 
@@ -189,5 +238,10 @@ RULES: dict[Rule, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     slots_of_a_window_are_not_named_anew: ("full,window 6", ("STEP-17", "STEP-18", "STEP-31"), {}),
     a_reset_forgets_nothing: ("full", ("STEP-15",), {"page": 2}),
     a_row_goes_back_while_it_runs: ("full", ("STEP-17", "STEP-31"), {"page": 2}),
+    prompts_get_pages_that_stay_free: ("full", ("STEP-17", "STEP-31"), {"page": 2}),
+    two_get_one_slot: ("full", ("STEP-17", "STEP-31"), {"page": 2}),
+    pages_of_windows_are_lost: ("full,window 6", ("STEP-30",), {}),
+    doubles_are_lost: ("full", ("STEP-30",), {}),
+    found_before_they_are_computed: ("full", ("STEP-5", "STEP-20"), {"page": 2}),
 }
 """A patch: the groups that it is shown with, the clauses that may be broken, and what else is fixed in a life."""
