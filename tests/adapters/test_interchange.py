@@ -38,6 +38,13 @@ def test_axes_that_lie_in_another_order_than_they_are_named_in_are_seen() -> Non
     assert not seen.conforms and {"MOVE-1", "MOVE-2"} & broken
 
 
+def test_scales_that_stay_behind_are_seen() -> None:
+    adapter, chapters = "support.engines.interchange:ScaleLeftBehind", ["parcels", "forms"]
+    seen = kvconform.run(adapter, chapters=chapters, quick=True, processes=1)
+    broken = {clause.id for clause in seen.clauses if clause.verdict == "FAIL"}
+    assert not seen.conforms and "MOVE-5" in broken and any(id_.startswith("ROW-") for id_ in broken), broken
+
+
 def test_parcels_in_files_arrive_as_they_were() -> None:
     conforms, passed = judged(through("reference", "file"))
     assert conforms, passed

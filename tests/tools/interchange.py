@@ -1,7 +1,7 @@
 """Every adapter's parcels into every other: `python -m tools.interchange [ADAPTER ...]`, run in `tests/`.
 
-Prints a table: who packs first in rows, who unpacks first in columns, and how many clauses of MOVE hold. Ends
-with status 1 if a pair does not conform.
+Prints a table: who packs first in rows, who unpacks first in columns, and how many clauses hold: those of
+MOVE, and those of ROW, on rows in a form. Ends with status 1 if a pair does not conform.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ def crossed(first: str, second: str) -> tuple[bool, str]:
     """Judge a pair: whether it conforms, and how many clauses pass of those that are claimed."""
     from support.engines.interchange import name
 
-    return judged(name(first, second))
+    return judged(name(first, second), "parcels", "forms")
 
 
-def judged(adapter: str) -> tuple[bool, str]:
-    """Judge an adapter by MOVE alone: whether it conforms, and how many clauses pass of those that are claimed."""
+def judged(adapter: str, *chapters: str) -> tuple[bool, str]:
+    """Judge an adapter by MOVE, or by these chapters: whether it conforms, and how many clauses pass of those that
+    are claimed."""
     import kvconform
 
-    seen = kvconform.run(adapter, chapters=["parcels"], quick=True, processes=1)
+    seen = kvconform.run(adapter, chapters=[*chapters] or ["parcels"], quick=True, processes=1)
     passed, claimed = seen.summary.get("PASS", 0), sum(n for v, n in seen.summary.items() if v != "NOT_CLAIMED")
     return seen.conforms, f"{passed} of {claimed}"
 

@@ -27,7 +27,8 @@ def _far(row: Array, read: Array) -> float:
 
 def _same(rows: Array, read: Array) -> Array:
     """Which of the rows `[n, dim]` was read as it is; NaN may have any bits."""
-    wide = read.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of a NaN that signals
+        wide = read.astype(np.float64)
     return np.asarray(((rows == wide) | (np.isnan(rows) & np.isnan(wide))).all(-1))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kvadapters.find import load
 from kvspec.contract import CHAPTERS
-from kvspec.geometry import Config
+from kvspec.geometry import Config, Pair
 from kvspec.parcels import Parcel
 
 KINDS = ("growing", "ring", "bounded", "sink")
@@ -60,6 +60,27 @@ class Mislabelled(Between):
         super().__init__("reference", "reference")
         second = self.adapters[1]
         second.caches = {kind: mislabelling(cache) for kind, cache in second.caches.items()}  # type: ignore[attr-defined]
+
+
+class ScaleLeftBehind(Between):
+    """Rows in a form come to the second adapter with the scale of the first of them."""
+
+    def __init__(self) -> None:
+        super().__init__("reference", "reference")
+        second = self.adapters[1]
+        second.caches = {kind: rescaling(cache) for kind, cache in second.caches.items()}  # type: ignore[attr-defined]
+
+
+def rescaling(cache: Any) -> Any:
+    """A cache that does so."""
+
+    def unfolded(self: Any, part: Parcel) -> Pair:
+        found = Pair(*(rows.copy() for rows in cache.unfolded(self, part)))
+        for rows in found if self.config.form and found.keys.shape[2] else ():
+            rows[..., -4:] = rows[:, :, :1, -4:].copy()
+        return found
+
+    return type("Rescaling", (cache,), {"unfolded": unfolded}) if hasattr(cache, "unfolded") else cache
 
 
 def mislabelling(cache: Any) -> Any:
