@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kvref import attention, masks
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
+from kvref.tree import Tree
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window
@@ -77,6 +80,7 @@ class Layer:
         self.cache, self.start = cache, cache.offset
         self.rows: Rows = cache.aside()
         self.before = len(self.rows)
+        self.tree = Tree()
         self.queries: int | None = None
 
     @property
@@ -84,16 +88,33 @@ class Layer:
         """How many there are."""
         return len(self.rows) - self.before
 
-    def draft(self, new: Pair) -> None:
-        """Put n drafts behind those there are."""
+    def draft(self, new: Pair, on: Sequence[int] | None = None) -> None:
+        """Put n drafts behind those there are, each hanging on the one before it or on what `on` says."""
+        if count(new) and not refusals.fits(self.cache.config, new):
+            raise refusals.rows("DRAFT-8", self.cache.config, *new)
+        self.tree.hang(count(new), on)
         if count(new) == 0:
             cite("DRAFT-7")
-        elif not refusals.fits(self.cache.config, new):
-            raise refusals.rows("DRAFT-8", self.cache.config, *new)
         else:
-            cite("DRAFT-1", "DRAFT-3" if self.window else "DRAFT-2", "DRAFT-4", "DRAFT-9")
+            cite(*self._drafted(on is not None), "DRAFT-9")
             self.rows.join(new)
         self.queries = count(new)
+
+    def _drafted(self, hung: bool) -> list[str]:
+        """The clauses on where drafts stand and what they see."""
+        if not self.tree.branched:
+            return [*(["DRAFT-33"] if hung else []), "DRAFT-1", "DRAFT-3" if self.window else "DRAFT-2", "DRAFT-4"]
+        stands = "DRAFT-33" if hung else "DRAFT-39"
+        return [stands, "DRAFT-35" if self.window else "DRAFT-34", "DRAFT-36"]
+
+    @property
+    def end(self) -> int:
+        """The position behind the newest draft."""
+        return int(self.start + (self.tree.depths()[-1] + 1 if self.drafts else 0))
+
+    def positions(self) -> list[int]:
+        """Those of the last drafts."""
+        return [self.start + depth for depth in self.tree.depths()[self.drafts - (self.queries or 0) :]]
 
     @property
     def window(self) -> int | None:
@@ -106,15 +127,34 @@ class Layer:
         if self.queries is None:
             raise refusals.no_history("MASK-1")
         cite("DRAFT-6")
+        if self.tree.branched:
+            return self._branched(logical, self.queries)
         if self.window:
             cite("DRAFT-5")
             logical = (*logical, Window(self.window))
         return masks.in_position_order(logical, self.cache.config.batch, self.queries, len(self.rows))
 
+    def _branched(self, logical: Logical, queries: int) -> Array | None:
+        """The mask where there are branches: windows count positions, and a draft sees those on the way to it."""
+        standing = self.start + np.array([*range(-self.before, 0), *self.tree.depths()])
+        mask = masks.in_position_order(logical, self.cache.config.batch, queries, len(self.rows), standing)
+        if queries == 0:
+            return mask
+        cite("DRAFT-37")
+        age = standing[len(self.rows) - queries :, None] - standing
+        own = np.pad(self.tree.seen(queries), ((0, 0), (self.before, 0)), constant_values=True)
+        own &= age < (self.window or len(self.rows) + 1)
+        return own[None, None] if mask is None else masks.intersected(mask, own[None, None])
+
     def keep(self, n: int) -> None:
         """Append the first n drafts to the cache: nothing if there are none, decode if it is one, else prefill."""
         cite("DRAFT-18", "DRAFT-19", "DRAFT-22", "DRAFT-25")
         self.cache.append(*self.rows.part(self.before, self.before + n))
+
+    def choose(self, draft: int) -> None:
+        """Append the drafts on the way to one, and itself."""
+        cite("DRAFT-40", "DRAFT-41", "DRAFT-42")
+        self.cache.append(*self.rows.chosen([self.before + i for i in self.tree.way(draft)]))
 
 
 class Round:
@@ -135,10 +175,10 @@ class Round:
         for layer in self.layers.values():
             layer.cache.in_round, layer.cache.queries = held, None
 
-    def draft(self, layer: int, keys: Array, values: Array) -> None:
-        """Append n drafts on one layer."""
+    def draft(self, layer: int, keys: Array, values: Array, on: Sequence[int] | None = None) -> None:
+        """Append n drafts on one layer; `on` says for each which draft it hangs on."""
         self._demand_open("draft")
-        self.layers[layer].draft(Pair(keys, values))
+        self.layers[layer].draft(Pair(keys, values), on)
         cite(*(("DRAFT-26", "DRAFT-27") if self.isolated else ("DRAFT-11",)))
 
     def read(self, layer: int) -> Pair:
@@ -153,7 +193,11 @@ class Round:
 
     def offset(self, layer: int) -> int:
         """The position after the last draft."""
-        return int(self.layers[layer].start + self.layers[layer].drafts)
+        return self.layers[layer].end
+
+    def positions(self, layer: int) -> list[int]:
+        """The positions of the drafts just before."""
+        return self.layers[layer].positions()
 
     def commit(self, n: int) -> None:
         """Keep the first n drafts on every layer, and end the round."""
@@ -163,10 +207,28 @@ class Round:
         kept = [min(max(0, n), layer.drafts) for layer in self.layers.values()]
         if len(set(kept)) > 1:
             raise refusals.uneven("DRAFT-23", n, kept)
+        if not all(layer.tree.straight(n) for layer, n in zip(self.layers.values(), kept, strict=True)):
+            raise refusals.branches("DRAFT-45", n)
         self._end("committed")
         cite(*(["DRAFT-20"] if {n} != set(kept) else []), *(["DRAFT-21"] if not any(kept) else []))
         for layer, n in zip(self.layers.values(), kept, strict=True):
             layer.keep(n)
+            layer.cache.queries = None
+
+    def choose(self, draft: int) -> None:
+        """Keep the way to a draft on every layer, and end the round."""
+        self._demand_open("choose", "DRAFT-46")
+        if self.isolated:
+            raise refusals.isolated("DRAFT-46")
+        for layer in self.layers.values():
+            if not 0 <= draft < layer.drafts:
+                raise refusals.no_draft("DRAFT-43", draft, layer.drafts)
+        if len({tuple(layer.tree.way(draft)) for layer in self.layers.values()}) > 1:
+            raise refusals.ways("DRAFT-44", draft)
+        self._end("chosen")
+        cite("DRAFT-46")
+        for layer in self.layers.values():
+            layer.choose(draft)
             layer.cache.queries = None
 
     def abandon(self) -> None:
@@ -180,9 +242,9 @@ class Round:
         if not self.isolated:
             self._hold(False)
 
-    def _demand_open(self, what: str) -> None:
+    def _demand_open(self, what: str, clause: str = "DRAFT-24") -> None:
         if self.over:
-            raise refusals.round_over("DRAFT-24", what, self.over)
+            raise refusals.round_over(clause, what, self.over)
 
 
 def demand(given: dict[int, Any]) -> None:

@@ -14,10 +14,14 @@ from kvspec.masks import Causal, Explicit, Logical, Part, Window
 from kvspec.refusals import common as refusals
 
 
-def in_position_order(logical: Logical, batch: int, queries: int, rows: int) -> Array | None:
-    """`[1 or B, 1 or heads, L, K or 1]` in position order; None where nothing needs to be hidden."""
+def in_position_order(
+    logical: Logical, batch: int, queries: int, rows: int, standing: Array | None = None
+) -> Array | None:
+    """`[1 or B, 1 or heads, L, K or 1]` in position order; None where nothing needs to be hidden. `standing`: the
+    positions of the rows, where they do not follow on each other."""
     demand(logical, batch, queries, rows)
-    parts = [a for a in (_part(p, queries, rows) for p in logical) if a is not None]
+    standing = np.arange(rows) if standing is None else standing
+    parts = [a for a in (_part(p, queries, standing) for p in logical) if a is not None]
     if not parts:
         cite(*(["MASK-3"] if not logical else []), *[c for n, c in ((0, "MASK-16"), (1, "MASK-9")) if n == queries])
         return None
@@ -51,9 +55,9 @@ def _check(array: Array, batch: int, queries: int, rows: int) -> None:
         raise refusals.mask_width("MASK-12", array.shape[3], rows)
 
 
-def _part(part: Part, queries: int, rows: int) -> Array | None:
-    column = np.arange(rows)[None, :]
-    query = np.arange(rows - queries, rows)[:, None]
+def _part(part: Part, queries: int, standing: Array) -> Array | None:
+    column = standing[None, :]
+    query = standing[len(standing) - queries :, None]
     if isinstance(part, Causal):
         cite("MASK-2")
         return (column <= query)[None, None] if queries > 1 else None

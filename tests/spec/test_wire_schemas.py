@@ -44,7 +44,8 @@ pack x; carry x y axes=PNBHD page=2 cut=1; unpack y; carry x z axes=BHDPN flip=3
 collect x x w; unpack w; open D rank=0/4; D: append 1; D: pack v"""
 
 ROUNDS = """append 2; open B kind=ring window=2; B: append 3; speculate r A-B; draft r 2; mask round=r causal
-B: draft r 1; commit r 1; commit r 1; speculate i A isolated=1; draft i 1; abandon i; plan 3; fit 100000 most=4
+B: draft r 1; commit r 1; commit r 1; speculate q A; draft q 2 on=-1,-1; choose q 1
+speculate i A isolated=1; draft i 1; abandon i; plan 3; fit 100000 most=4
 append 1 resident=1"""
 
 STORE = """append 2; append 1 layer=0; setlength 1 3; fingerprint 0; save s; reset; load s; load s layers=3

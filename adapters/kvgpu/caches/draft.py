@@ -12,13 +12,14 @@ from functools import wraps
 from typing import Any, Protocol, TypeVar
 
 from kvgpu.caches import mask
+from kvgpu.caches.branches import Branches, together
 from kvgpu.caches.queries import nothing
 from kvgpu.memory.buffers import Rows
-from kvgpu.memory.cache_rows import Slots, rows_in
+from kvgpu.memory.cache_rows import Slots, fitting, rows_in
 from kvgpu.memory.layout import Place
 from kvspec.contract import Pair
 from kvspec.geometry import Array
-from kvspec.masks import Logical, Window
+from kvspec.masks import Explicit, Logical, Window
 from kvspec.refusals import common as refusals
 
 Kind = TypeVar("Kind", bound=type)
@@ -76,6 +77,10 @@ class Layer(Protocol):
     start: int
     drafts: int
     queries: int | None
+    branches: Branches
+    seen: int
+    """Live rows that drafts see."""
+    store: Slots
 
     @property
     def filled(self) -> int:
@@ -97,7 +102,9 @@ class Through:
     def __init__(self, cache: Any) -> None:
         self.cache, self.start = cache, cache.offset
         self.written, self.drafts = cache.written, 0
+        self.seen, self.store = self.start, cache.store
         self.queries: int | None = None
+        self.branches = Branches()
 
     @property
     def filled(self) -> int:
@@ -129,6 +136,7 @@ class Aside:
     def __init__(self, cache: Any) -> None:
         self.cache, self.start, self.drafts = cache, cache.offset, 0
         self.queries: int | None = None
+        self.branches = Branches()
         self.seen, source = cache.before_drafts()
         self.store = Slots(cache.space, cache.config)
         rows = self.store.allocated(max(self.seen, (cache.config.window or 1) - 1) + ROOM)
@@ -184,13 +192,18 @@ class Round:
             layer.cache.in_round = entering
             layer.cache.queries = None
 
-    def draft(self, layer: int, keys: Array, values: Array) -> None:
+    def draft(self, layer: int, keys: Array, values: Array, on: Sequence[int] | None = None) -> None:
         """Append n drafts on one layer; those of the host are uploaded."""
         self._demand_open("draft")
-        on, n = self.layers[layer], rows_in(keys)
+        to, n = self.layers[layer], rows_in(keys)
+        store = to.cache.store
+        if n != 0 and not fitting(store.config, keys, values):
+            raise refusals.rows("DRAFT-8", store.config, keys, values)
+        parents = to.branches.parents(n, on)
         if n != 0:
-            on.put(on.cache.store.staged("DRAFT-8", keys, values))
-        on.queries = n
+            to.put(store.staged("DRAFT-8", keys, values))
+            to.branches.hang(parents)
+        to.queries = n
 
     def read(self, layer: int) -> Pair:
         """The history of the newest drafts."""
@@ -203,13 +216,33 @@ class Round:
         on = self.layers[layer]
         if on.queries is None:
             raise refusals.no_history("MASK-1")
+        if on.branches.branched:
+            return self._branched(on, logical, on.queries)
         config = on.cache.config
         parts = logical if config.window is None else (*logical, Window(config.window))
         return mask.built(on.cache.space, parts, mask.History(config.batch, on.queries, on.filled))
 
+    def _branched(self, on: Layer, logical: Logical, queries: int) -> Array | None:
+        """The mask where there are branches: windows of any part count positions."""
+        config, history = on.cache.config, mask.History(on.cache.config.batch, queries, on.filled)
+        mask.demand(logical, history)
+        arrays = tuple(part for part in logical if isinstance(part, Explicit))
+        if queries == 0:
+            return mask.built(on.cache.space, arrays, history)
+        sizes = [part.size for part in logical if isinstance(part, Window)]
+        window = min([*sizes, *([config.window] if config.window else [])], default=None)
+        shown = on.branches.shown(queries, on.seen, window)[None, None]
+        return mask.built(on.cache.space, (*arrays, Explicit(shown)), history)
+
     def offset(self, layer: int) -> int:
         """The position after the last draft."""
-        return self.layers[layer].start + self.layers[layer].drafts
+        on = self.layers[layer]
+        return on.start + (on.branches.depth(-1) if on.drafts else 0)
+
+    def positions(self, layer: int) -> list[int]:
+        """The positions of the newest drafts."""
+        on = self.layers[layer]
+        return [on.start + on.branches.depth(i) - 1 for i in range(on.drafts - (on.queries or 0), on.drafts)]
 
     def commit(self, n: int) -> None:
         """Keep the first n drafts on every layer, and end the round. Nothing is allocated, so nothing can fail."""
@@ -219,7 +252,23 @@ class Round:
         kept = [max(0, min(n, on.drafts)) for on in self.layers.values()]
         if kept and min(kept) != max(kept):
             raise refusals.uneven("DRAFT-23", n, kept)
+        if any(on.branches.chain < min(kept) for on in self.layers.values()):
+            raise refusals.branches("DRAFT-45", n)
         self._end("committed", kept[0] if kept else 0)
+
+    def choose(self, draft: int) -> None:
+        """Keep a draft and those on the way to it, on every layer, and end the round. Nothing is allocated."""
+        self._demand_open("choose", "DRAFT-46")
+        if self.isolated:
+            raise refusals.isolated("DRAFT-46")
+        if lacking := [on.drafts for on in self.layers.values() if not 0 <= draft < on.drafts]:
+            raise refusals.no_draft("DRAFT-43", draft, lacking[0])
+        ways = {on.branches.bits[draft] for on in self.layers.values()}
+        if len(ways) > 1:
+            raise refusals.ways("DRAFT-44", draft)
+        for on in self.layers.values():
+            together(on.store, on.seen, on.branches.way(draft))
+        self._end("chosen", max(bits.bit_count() for bits in (*ways, 0)))
 
     def abandon(self) -> None:
         """End the round and keep nothing."""
@@ -232,9 +281,9 @@ class Round:
             on.end(kept)
         self._mark(False)
 
-    def _demand_open(self, what: str) -> None:
+    def _demand_open(self, what: str, clause: str = "DRAFT-24") -> None:
         if self.ended:
-            raise refusals.round_over("DRAFT-24", what, self.ended)
+            raise refusals.round_over(clause, what, self.ended)
 
 
 def _layer(cache: Any, isolated: bool) -> Layer:

@@ -25,6 +25,7 @@ from kvref.memory.page_pool import Pool
 from kvref.page import Pages
 from kvref.ring import Ring
 from kvref.store import Store
+from kvref.tree import Tree
 from kvspec.contract import Pair
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
@@ -36,7 +37,7 @@ COMMON = "anomaly"
 """The class of common bugs, for which there is no report."""
 
 OWNERS: dict[str, Any] = {
-    c.__name__: c for c in (*Reference.caches.values(), Reference, Answering, Seen, Layer, Round, Pool, Graph)
+    c.__name__: c for c in (*Reference.caches.values(), Reference, Answering, Seen, Layer, Round, Tree, Pool, Graph)
 }
 """The classes of the reference whose methods rows of tables change."""
 
@@ -99,7 +100,7 @@ def _chapters(clause: Clause, kinds: Collection[str]) -> tuple[str, ...]:
 
 def _kinds(bug: type) -> Collection[str]:
     """The kinds of the caches that have a bug; none where it is in what opens or drafts."""
-    return () if issubclass(bug, Reference | Layer | Round) else _caches(bug)
+    return () if issubclass(bug, Reference | Layer | Round | Tree) else _caches(bug)
 
 
 def of_row(id_: str, row: dict[str, str]) -> Mutant:
@@ -162,6 +163,8 @@ def reference_with(*bugs: Any) -> Factory:
         return speculating(layer=bugs[0])
     if issubclass(bugs[0], Round):
         return speculating(bugs[0])
+    if issubclass(bugs[0], Tree):
+        return speculating(tree=bugs[0])
     return having(**{kind: cache for bug in bugs for kind, cache in _caches(bug).items()})
 
 
@@ -206,14 +209,16 @@ def having(**kinds: Any) -> Callable[[], Reference]:
     return type("Faulty", (Reference,), {"caches": {**Reference.caches, **kinds}})
 
 
-def speculating(round_: type[Round] = Round, layer: type[Layer] = Layer) -> Callable[[], Reference]:
-    """Makes the reference with these rounds and layers."""
+def speculating(
+    round_: type[Round] = Round, layer: type[Layer] = Layer, tree: type[Tree] = Tree
+) -> Callable[[], Reference]:
+    """Makes the reference with these rounds, their layers, and what the drafts of a layer hang on."""
 
     class Faulty(Reference):
         def speculate(self, caches: Sequence[Any], isolated: bool) -> Round:
             opened = round_(caches, isolated)
             for each in opened.layers.values():
-                each.__class__ = layer
+                each.__class__, each.tree.__class__ = layer, tree
             return opened
 
     return Faulty

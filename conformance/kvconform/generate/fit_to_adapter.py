@@ -28,7 +28,9 @@ from kvspec.operations.table import (
     caches_named,
     each_of,
     length_of,
+    listed,
     names_used,
+    numbers_in,
     parts_of,
 )
 from kvspec.reading.clauses import Clause
@@ -129,7 +131,11 @@ def _pieces(op: Operation, largest: int) -> list[Operation]:
     if op["op"] not in APPENDS or not largest < op["n"] <= PIECES * largest or argument(op, "values") is not None:
         return [op]
     whole, rest = divmod(op["n"], largest)
-    return [{**op, "n": n} for n in [largest] * whole + [rest] * (rest > 0)]
+    each = [largest] * whole + [rest] * (rest > 0)
+    if "on" not in op:
+        return [{**op, "n": n} for n in each]
+    on = numbers_in(op["on"])
+    return [{**op, "n": n, "on": listed(on[i * largest :][:n])} for i, n in enumerate(each)]
 
 
 def suits(trace: Trace, adapter: Description) -> bool:

@@ -214,7 +214,9 @@ class Accounts:
             self._drafted = {k: n for k, n in self._drafted.items() if k[0] != op["name"]}
             self._begun |= {(op["name"], letter): got.values.get(f"offset.{letter}") for letter in op["layers"]}
         if "drafted" in got.values:
-            self._drafted[op["name"], cache_of(op)] = got.values["drafted"]
+            which = op["name"], cache_of(op)
+            before = self._drafted.get(which, self._begun.get(which)) or 0
+            self._drafted[which] = max(got.values["drafted"], before + op["n"])  # branches stand side by side
 
     def _enter_snapshots(self, op: Operation, got: Step) -> None:
         """Note the bytes of each snapshot that was made."""

@@ -141,7 +141,9 @@ def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]
 def _round_key(round_: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
     """An open round: what its drafts see, and which rows they are."""
     layers = round_.inner.layers.items()
-    drafts = ((i, x.before, _numbered(x.rows.shown(slice(None)).keys, book, numbers)) for i, x in layers)
+    drafts = (
+        (i, x.before, _numbered(x.rows.shown(slice(None)).keys, book, numbers), tuple(x.tree.on)) for i, x in layers
+    )
     return round_.letters, round_.isolated, tuple(drafts)
 
 

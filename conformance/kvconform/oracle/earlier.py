@@ -13,7 +13,7 @@ POSITIONS_AGAIN, IMMUTABLE, RESTORED_AGAIN = "ROPE-21", "SNAP-3", "SNAP-4"
 BACK = ("rewind", "rollback", "free", "reset", "restore", "truncate", "setlength")
 """Operations after which positions are given out again."""
 
-WRITE = (*TAKES_ROWS, "restore", "commit")
+WRITE = (*TAKES_ROWS, "restore", "commit", "choose")
 """Operations that may write over rows that a snapshot has."""
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvref.cite import cite
-from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model import masks
+from kvref.list_model.caches import CacheModel, Scores, scores
 from kvref.list_model.rows import Rows
 from kvref.list_model.views import View
 from kvspec.errors import Refused
@@ -23,6 +24,8 @@ class DraftLayer(CacheModel):
         self.start, self.shaped = cache.offset, True
         self.tokens = list(cache.tokens)
         self.width = len(cache.view())
+        self.hung: list[int] = []
+        """For each draft the number of the one that it hangs on, -1 for none."""
 
     def _view(self) -> View:
         return self.cache.own_view
@@ -42,12 +45,71 @@ class DraftLayer(CacheModel):
     def _demand_chunk(self, n: int) -> None:
         """Drafts are no append: RING-3 does not limit them."""
 
+    def draft(self, keys: Rows, values: Rows, on: Sequence[int] | None) -> None:
+        """More drafts; `on` says for each which one it hangs on."""
+        if keys.n:
+            self.demand_rows(keys, values)
+        there = len(self.hung)
+        given = list(range(there - 1, there - 1 + keys.n)) if on is None else list(on)
+        if len(given) != keys.n or any(not -1 <= other < there + i for i, other in enumerate(given)):
+            raise common.hangs("DRAFT-38", keys.n, given, there)
+        self.hung += given
+        self.append(keys, values)
+        if keys.n and (on is not None or self.branched):
+            cite("DRAFT-39" if on is None else "DRAFT-33")
+
     def take(self, serials: list[int]) -> None:
         """More drafts."""
         self.queries = len(serials)
-        cite(*(["DRAFT-1", self.cache.drafted, "DRAFT-9"] if serials else ["DRAFT-7"]))
+        one_by_one = ["DRAFT-1", self.cache.drafted]
+        branches = ["DRAFT-35" if self.config.window else "DRAFT-34"]
+        cite(*([*(branches if self.branched else one_by_one), "DRAFT-9"] if serials else ["DRAFT-7"]))
         self.width += len(serials)
         self.tokens += serials
+
+    def straight(self, n: int) -> bool:
+        """Whether the first n drafts hang each on the one before it."""
+        return all(other == number - 1 for number, other in enumerate(self.hung[:n]))
+
+    @property
+    def branched(self) -> bool:
+        """Whether a draft hangs on another than the one before it."""
+        return not self.straight(len(self.hung))
+
+    def way(self, draft: int) -> list[int]:
+        """The drafts on the way to one, and itself, by their numbers."""
+        found = list[int]()
+        while draft != -1:
+            found.append(draft)
+            draft = self.hung[draft]
+        return found[::-1]
+
+    def stands(self, draft: int) -> int:
+        """The position of a draft."""
+        return self.start + len(self.way(draft)) - 1
+
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        """What the last drafts see. With branches a draft sees what it would behind the drafts on its way alone."""
+        if not self.branched or not self.queries:
+            return super().mask(logical)
+        arrays = masks.demand(logical, self.config.batch, self.queries, self.width)
+        cite(*self._mask_clauses(logical), "DRAFT-37")
+        shown = [self._shown(logical, draft) for draft in range(len(self.hung) - self.queries, len(self.hung))]
+        heads, told = range(max([1, *(a.shape[1] for a in arrays)])), masks.explicit(logical)
+        history = [*self.own_view.needs(self.start), *range(self.start, len(self.tokens))]
+        return [
+            [
+                [scores(masks.through(told, (b, h, q), s, history, self.tokens)) for q, s in enumerate(shown)]
+                for h in heads
+            ]
+            for b in range(self.config.batch)
+        ]
+
+    def _shown(self, logical: Logical, draft: int) -> list[int]:
+        """The places in the list of the rows that a draft sees, without what arrays hide."""
+        way, position = self.way(draft), self.stands(draft)
+        seen = masks.without_arrays(logical, self.own_view.sees(position, position + 1), position)
+        return [p if p < self.start else self.start + way[p - self.start] for p in seen]
 
 
 class RoundModel:
@@ -69,10 +131,10 @@ class RoundModel:
         for layer in self.layers.values():
             layer.cache.in_round, layer.cache.queries = held, None
 
-    def draft(self, layer: int, keys: Rows, values: Rows) -> None:
-        """More drafts on a layer."""
+    def draft(self, layer: int, keys: Rows, values: Rows, on: Sequence[int] | None = None) -> None:
+        """More drafts on a layer; `on` says for each which one it hangs on."""
         self._demand_open("draft")
-        self.layers[layer].append(keys, values)
+        self.layers[layer].draft(keys, values, on)
         cite(*(("DRAFT-26", "DRAFT-27") if self.isolated else ("DRAFT-11",)))
 
     def mask(self, layer: int, logical: Logical) -> list[list[list[Scores]]]:
@@ -83,12 +145,18 @@ class RoundModel:
 
     def offset(self, layer: int) -> int:
         """The position behind the last draft of a layer."""
-        return self.layers[layer].offset
+        found = self.layers[layer]
+        return found.stands(len(found.hung) - 1) + 1 if found.hung else found.start
 
-    def _demand_open(self, what: str) -> None:
+    def positions(self, layer: int) -> list[int]:
+        """The positions of the last drafts of a layer."""
+        found = self.layers[layer]
+        return [found.stands(draft) for draft in range(len(found.hung) - (found.queries or 0), len(found.hung))]
+
+    def _demand_open(self, what: str, clause: str = "DRAFT-24") -> None:
         """Refuse what is asked of a round that has ended."""
         if self.over:
-            raise common.round_over("DRAFT-24", what, self.over)
+            raise common.round_over(clause, what, self.over)
 
     def commit(self, n: int) -> None:
         """The caches' lists are longer by the first n drafts of their layers."""
@@ -99,11 +167,32 @@ class RoundModel:
         counts = [len(drafts) for drafts in kept.values()]
         if len(set(counts)) > 1:
             raise common.uneven("DRAFT-23", n, counts)
+        if not all(layer.straight(len(kept[i])) for i, layer in self.layers.items()):
+            raise common.branches("DRAFT-45", n)
         self._end("committed")
         cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
         for i, layer in self.layers.items():
             cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
             layer.cache.keep(kept[i])
+            layer.cache.queries = None
+
+    def choose(self, draft: int) -> None:
+        """The caches' lists are longer by the drafts on the way to one."""
+        self._demand_open("choose", "DRAFT-46")
+        if self.isolated:
+            raise common.isolated("DRAFT-46")
+        for layer in self.layers.values():
+            if not 0 <= draft < len(layer.hung):
+                raise common.no_draft("DRAFT-43", draft, len(layer.hung))
+        if any(
+            layer.way(draft) != other.way(draft) for layer in self.layers.values() for other in self.layers.values()
+        ):
+            raise common.ways("DRAFT-44", draft)
+        self._end("chosen")
+        cite("DRAFT-46")
+        for layer in self.layers.values():
+            cite("DRAFT-40", "DRAFT-42")
+            layer.cache.take([layer.drafts[i] for i in layer.way(draft)])
             layer.cache.queries = None
 
     def abandon(self) -> None:

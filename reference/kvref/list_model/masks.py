@@ -51,19 +51,19 @@ def sees(
     the row at a position, where they are not the same."""
     (batch, heads, n), end = sizes, len(tokens)
     queries = range(end - n, end)
-    shown = [_without_arrays(logical, view.sees(p, end), p, place) for p in queries]
+    shown = [without_arrays(logical, view.sees(p, end), p, place) for p in queries]
     arrays = explicit(logical)
     if not arrays:
         return [[[{tokens[p]: () for p in seen} for seen in shown]]] * batch
     history = [*view.needs(end - n), *queries]
     return [
-        [[_through(arrays, (b, h, i), keys, history, tokens) for i, keys in enumerate(shown)] for h in range(heads)]
+        [[through(arrays, (b, h, i), keys, history, tokens) for i, keys in enumerate(shown)] for h in range(heads)]
         for b in range(batch)
     ]
 
 
-def _without_arrays(
-    logical: Logical, keys: Sequence[int], query: int, place: Callable[[int], int] | None
+def without_arrays(
+    logical: Logical, keys: Sequence[int], query: int, place: Callable[[int], int] | None = None
 ) -> Sequence[int]:
     """Which of these rows, oldest first, the query at a position sees through the parts that are not arrays."""
     for part in logical:
@@ -75,7 +75,7 @@ def _without_arrays(
     return keys
 
 
-def _through(
+def through(
     arrays: Sequence[Explicit],
     at: tuple[int, int, int],
     keys: Sequence[int],

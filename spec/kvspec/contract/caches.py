@@ -152,8 +152,9 @@ class Buffer(Protocol):
 class Round(Protocol):
     """A round of speculation over one cache a layer. Layers count from 0 and include those without a cache."""
 
-    def draft(self, layer: int, keys: Any, values: Any) -> None:
-        """Append drafts on one layer, with rows as for `Cache.append`."""
+    def draft(self, layer: int, keys: Any, values: Any, on: Sequence[int] | None = None) -> None:
+        """Append drafts on one layer, with rows as for `Cache.append`. `on` says for each the number of the layer's
+        draft that it hangs on, or -1; without it each hangs on the one before. Handed in only where it is said."""
 
     def read(self, layer: int) -> Pair | None:
         """Return the history of the latest draft on that layer: the rows its queries attend to."""
@@ -164,8 +165,15 @@ class Round(Protocol):
     def offset(self, layer: int) -> int:
         """Give the position after the last draft on that layer."""
 
+    def positions(self, layer: int) -> Sequence[int]:
+        """Give the positions of the latest drafts on that layer; only asked for where they hang on others."""
+
     def commit(self, n: int) -> None:
         """Keep the first n drafts on every layer, drop the others, end the round."""
+
+    def choose(self, draft: int) -> None:
+        """Keep the draft of this number and those that it hangs on, on every layer, drop the others, end the
+        round."""
 
     def abandon(self) -> None:
         """End the round; every draft is dropped."""

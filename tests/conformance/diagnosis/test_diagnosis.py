@@ -34,14 +34,14 @@ from kvreports import json_file
 from kvreports.run import diagnosis as diagnosis_report
 from kvreports.run import text as run_text
 from kvspec import notation
-from kvspec.contract import Pair, description
+from kvspec.contract import Description, Pair, description
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES
 from kvspec.reading import anomalies
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure, Fits, KnownBug, Record, VerdictName
 from kvspec.session.driver import Session
-from kvspec.trace import from_json, used_chapters
+from kvspec.trace import Trace, from_json, used_chapters
 from support.running.local_adapter import LocalAdapter
 from support.samples.record_samples import failing
 from support.slow import counts, one_in
@@ -147,7 +147,14 @@ class Unchecked(RingOneWide):  # type: ignore[misc,valid-type]
         super().append(*(a[:, :, :n].astype(DTYPES[self.config.dtype]) for a in (keys, values)))
 
 
-def test_a_bug_is_named_though_the_cache_checks_nothing() -> None:
+def test_a_bug_is_named_though_the_cache_checks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the neighbours some must have rows that it should refuse: which ones are drawn may leave them all out."""
+
+    def and_misfits(trace: Trace, adapter: Description) -> list[Trace]:
+        misfit = notation.operations("append 2 values=3")
+        return [*neighbours(trace, adapter), Trace(trace.kind, trace.config, (*misfit, *trace.ops))]
+
+    monkeypatch.setattr(diagnose, "neighbours", and_misfits)
     looked = looked_at(under_test_of(ring(Unchecked, **VISIBLE), ("ring",)))
     wide = [bug for bugs in looked for bug in bugs if bug.id.endswith("RingOneWide")]
     assert wide and any(bug.fits.traces < bug.fits.of for bug in wide)

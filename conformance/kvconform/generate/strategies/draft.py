@@ -17,7 +17,7 @@ from kvconform.generate.strategies.walk_moves import Moves
 from kvref.list_model.draft import DraftLayer
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
-from kvspec.operations.table import caches_with
+from kvspec.operations.table import caches_with, listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -105,14 +105,48 @@ def two_continuations(session: Session) -> list[str]:
     return [f"{begin}; append 1; B: append 1; B: append 1; B: view; view"]
 
 
+MOST_BRANCHED = 3
+"""Drafts of a round with branches; further ones behave as the third does."""
+
+
+def branch_moves(session: Session) -> list[str]:
+    """Give drafts on each draft that there is, and on none; every choice, and what is refused."""
+    cache = session.caches["A"]
+    if not in_round(session):
+        live = {0: ["append 1", "append 3", "speculate r A"], 1: ["append 2", "speculate r A"]}
+        return live.get(cache.offset, ["speculate r A"] if cache.offset < 4 else ["free"])
+    k = drafts(session)
+    more = [f"draft r 1 on={other}" for other in range(-1, k)] if k < MOST_BRANCHED else []
+    two = ["draft r 2 on=-1,-1", "draft r 2 on=-1,0"] if k == 0 else []
+    ends = [f"choose r {draft}" for draft in range(k)]
+    asked = "mask round=r none; mask round=r window=2; mask round=r window=1 & causal; draft r 0"
+    refused = f"draft r 1 on={k}; draft r 1 on=-2; draft r 2 on=-1; choose r {k}; choose r -1; commit r {k}"
+    return [*more, *two, *ends, *([asked, refused] if k in (0, MOST_BRANCHED) else [])]
+
+
+def branch_continuations(session: Session) -> list[str]:
+    """Show the way to each draft by one that hangs on it, choose one or drop all, and append to show the cache."""
+    k = drafts(session) if in_round(session) else 0
+    each = "".join(f"draft r 1 on={draft}; " for draft in range(-1, k))
+    end = f"choose r {k - 1}" if k else "abandon r"
+    begun = f"{each}draft r 0; mask round=r causal; {end}; choose r 0; " if in_round(session) else ""
+    return [f"{begun}append 1; append 2; view"]
+
+
 def plans() -> list[Plan]:
-    """Plan a ring alone for each window, and a growing cache with a ring."""
+    """Plan a ring alone for each window, and a growing cache with a ring; branches on a cache of either kind."""
     rings = [Trace("ring", Config(window=w)) for w in WINDOWS]
     both = Trace("growing", Config(step=2))
+    branched = [Trace("growing", Config(step=1)), Trace("ring", Config(window=2))]
     return [
         *(plan(f"draft ring window={t.config.window}", t, ring_moves, ring_continuations) for t in rings),
         plan("draft growing and ring", both, two_moves, two_continuations, caches=("A", "B")),
+        *(plan(f"draft branches {_named(t)}", t, branch_moves, branch_continuations) for t in branched),
     ]
+
+
+def _named(start: Trace) -> str:
+    return start.kind if start.config.window is None else f"{start.kind} window={start.config.window}"
 
 
 LONGEST = 30
@@ -120,6 +154,8 @@ LONGEST = 30
 
 PLAIN = ("append",) * 4 + ("rewind", "still", "still", "ask") + ("begin",) * 4 + ("draft",) * 8 + ("level",) * 4
 ROUNDS = PLAIN + ("commit",) * 5 + ("abandon", "isolated", "isolated", "misfit", "still")
+BRANCHED: tuple[str, ...] = ("append",) * 3 + ("rewind", "still") + ("begin",) * 4 + ("hang",) * 10 + ("draft",) * 2
+BRANCHED += ("alike",) * 3 + ("choose",) * 5 + ("mask",) * 4 + ("commit", "abandon", "isolated")
 EVERYTHING = ROUNDS + ("mask",) * 3 + ("snapshot", "restore", "restore")
 OF = {"mask": "mask", "snapshot": "snapshot", "restore": "snapshot"}
 """The chapters of kinds of operations that are of neither this one nor the caches'."""
@@ -205,6 +241,36 @@ class _Drawing(Drawing):
         n = self.of(1, 1, 2, 3, window, window + 1, max(0, window - 1), 0)
         return f"{letter}: draft {found[0]} {n}{self.fill}"
 
+    def _on(self, drafts: int) -> str:
+        """Draw what some new drafts hang on, beside so many: seldom what is not there."""
+        n = self.of(1, 2, 3, 4, 4, 6)
+        on = [self.of(self.number(-1, drafts + i - 1), drafts + i - 1, -1) for i in range(n)]
+        on[-1] = self.of(*[on[-1]] * 15, drafts + n, -2)
+        return f"{n} on={listed(on)}{self.fill}"
+
+    def _hang(self) -> str:
+        found = self.round()
+        if found is None or not self.open():
+            return self._begin()
+        letter = self.of(*found[1])
+        return f"{letter}: draft {found[0]} {self._on(len(found[1][letter].drafts))}"
+
+    def _alike(self) -> str:
+        """Draft the same branches on every layer."""
+        found = self.round()
+        if found is None or not self.open():
+            return self._begin()
+        drafts = self._on(min(len(layer.drafts) for layer in found[1].values()))
+        return "; ".join(f"{letter}: draft {found[0]} {drafts}" for letter in found[1])
+
+    def _choose(self) -> str:
+        found = self.round()
+        if found is None:
+            return self._begin()
+        most = max((len(layer.drafts) for layer in found[1].values()), default=0)
+        inside = self.number(0, max(0, most - 1))
+        return f"choose {found[0]} {self.of(inside, inside, inside, most, -1)}"
+
     def _misfit(self) -> str:
         said = self.of("kv_heads=4", "k_dim=17", "v_dim=3", "batch=4", "values=5")
         return f"{self._draft()} {said}" if self.open() else ""
@@ -255,6 +321,7 @@ class _Drawing(Drawing):
 
 EXPLORATIONS = (
     Exploration("draft", (), explored, any_of=(caches_with("speculate"),)),
+    Exploration("branches", ("mask",), partial(explored, BRANCHED), any_of=(caches_with("speculate"),)),
     Exploration(
         "everything", (), partial(explored, EVERYTHING), any_of=(caches_with("speculate"), ("mask", "snapshot"))
     ),
@@ -268,6 +335,8 @@ WALKS = Moves(
             "speculate r A; draft r 2; draft r 1 v_dim=3; draft r 1; mask round=r causal; commit r 3",
             "speculate r A; append 1; draft r {few}; abandon r",
             "speculate i A isolated=1; draft i 2; append 1; draft i 1; abandon i",
+            "speculate r A; draft r 4 on=-1,0,0,1; draft r 2 on=2,-1; mask round=r window=2; choose r 4",
+            "speculate r A; draft r 3 on=-1,-1,1{fill}; commit r 2; draft r 1 on=3; choose r 2",
         )
     }
 )

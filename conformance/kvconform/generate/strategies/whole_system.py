@@ -174,10 +174,11 @@ class _System(Drawing):
         return "".join(self.draw(st.permutations([*chosen, *self.of((), (), ("-",))])))
 
     def _drafts(self, name: str, wrapped: str) -> Iterator[str]:
-        """Pass drafts through the layers; with masks, ask for one."""
+        """Pass drafts through the layers; with masks, some side by side, and ask for one."""
         for _ in range(self.number(0, 3)):
             n = self.of(1, 1, 2, 3, 0)
-            yield from (f"{layer}: draft {name} {n}" for layer in wrapped if layer != "-")
+            beside = f" on={listed([-1] * n)}" if "mask" in self.chapters and not self.number(0, 3) else ""
+            yield from (f"{layer}: draft {name} {n}{beside}" for layer in wrapped if layer != "-")
         if "mask" in self.chapters and self.draw(st.booleans()):
             yield f"{wrapped.strip('-')[0]}: mask round={name} {self.of('causal', 'window=2')}"
 
@@ -187,7 +188,7 @@ class _System(Drawing):
         yield f"speculate r {wrapped}"
         yield from self._drafts("r", wrapped)
         yield from getattr(self, f"_{self._meanwhile()}")()
-        yield self.of("commit r 1", f"commit r {self.number(-1, 7)}", "commit r 0", "abandon r")
+        yield self.of("commit r 1", f"commit r {self.number(-1, 7)}", "commit r 0", "abandon r", "choose r 0")
         if not self.number(0, 5):
             yield "commit r 1"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvspec import masks
 from kvspec.errors import Unsupported
-from kvspec.operations.table import Operation, argument, cache_of
+from kvspec.operations.table import Operation, argument, cache_of, numbers_in
 from kvspec.session.offered import metered
 from kvspec.session.operations import growing
 from kvspec.session.state import SessionState
@@ -46,10 +46,13 @@ def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
     """Append drafts to one layer of the round; then read what their queries attend to."""
     round_ = session.rounds[op["name"]]
     layer, rows = round_.layer(cache_of(op)), session.handed(op, inputs)
+    on = [numbers_in(op["on"])] if "on" in op else []
     with session.metered(step):
-        round_.inner.draft(layer, *rows)
+        round_.inner.draft(layer, *rows, *on)
     session.wait()
     step.values["drafted"] = round_.inner.offset(layer)
+    if on:
+        step.values["stand"] = [int(position) for position in round_.inner.positions(layer)]
     if "history" in session.observe:
         session.take(step, "history", round_.inner.read(layer))
     if "mask" in session.observe:
@@ -59,6 +62,11 @@ def draft(session: SessionState, cache: Any, op: Operation, step: Step, inputs: 
 def commit(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Keep the first n drafts on every layer, and end the round."""
     _end(session, op, step, "commit", op["n"])
+
+
+def choose(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Keep the way to a draft on every layer, and end the round."""
+    _end(session, op, step, "choose", op["draft"])
 
 
 def abandon(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
@@ -81,6 +89,6 @@ def look_at_round(session: SessionState, op: Operation, step: Step) -> None:
             growing.look(session, session.caches[letter], step, f".{letter}")
 
 
-DO = {"speculate": speculate, "draft": draft, "commit": commit, "abandon": abandon}
-WHOLE = ("speculate", "commit", "abandon")
+DO = {"speculate": speculate, "draft": draft, "commit": commit, "choose": choose, "abandon": abandon}
+WHOLE = ("speculate", "commit", "choose", "abandon")
 """Operations on a whole round: all its caches are observed, each under its letter."""

@@ -57,6 +57,7 @@ FOREIGN: tuple[Foreign, ...] = (
     ),
     Foreign("copying:Bytes", ("copy",), "`bytearray`, `memmove`, casts on whole numbers"),
     Foreign("drafting:DeepCopies", ("draft",), "rounds on deep copies of lists"),
+    Foreign("branching:Cells", ("draft", "mask"), "branches by cells that say for which drafts they are"),
     Foreign("storing:Dictionaries", ("store", "batch"), "a dictionary of rows by layer and position"),
     Foreign("paging:Lists", ("page",), "pages are lists; Python knows who has one"),
     Foreign("padding:Padded", ("ragged",), "a list of rows for each sequence"),

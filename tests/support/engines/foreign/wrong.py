@@ -418,6 +418,7 @@ WRONG = {
     "wrong:Rewinding": ["GROW-5"],
     "wrong:Cutting": ["COPY-12"],
     "wrong:KeepingOneMore": ["DRAFT-18"],
+    "branching:TakesPrefix": ["DRAFT-40"],
     "wrong:FirstLength": ["STORE-3"],
     "wrong:Forgetting": ["BATCH-8"],
     "wrong:Writing": ["PAGE-18"],
