@@ -6,7 +6,8 @@ A buffer and the one that replaces it exist together for a moment, so the peak c
 from __future__ import annotations
 
 from kvref.cite import cite
-from kvspec.geometry import DTYPES, Config
+from kvref.forms import Kept
+from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
 
 RESERVE = 3_500_000_000
@@ -62,8 +63,8 @@ def _replaced(config: Config, old: int, new: int) -> Plan:
 def sequence_bytes(config: Config) -> int:
     """Bytes of one sequence of a store: keys and values of all its layers, or the largest number there is."""
     assert config.layers is not None and config.max_len is not None
-    elements: int = config.layers * config.kv_heads * config.max_len * (config.k_dim + config.v_dim)
-    return min(LARGEST, elements * DTYPES[config.dtype].itemsize)
+    row: int = config.changed(batch=1).row_bytes
+    return min(LARGEST, int(config.layers * config.max_len) * row)
 
 
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
@@ -73,7 +74,8 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
         raise refusals.fit_kind("MEM-17", kind)
     if largest < 1:
         raise refusals.fit_most("MEM-16", largest)
-    cite("MEM-12", "MEM-13" if reserve is None else "MEM-11", "MEM-14")
+    Kept(config)  # refuses a form that rows of these widths cannot have
+    cite("MEM-12", "MEM-13" if reserve is None else "MEM-11", "MEM-14", *["ROW-31"] * (config.form is not None))
     each = sequence_bytes(config)
     if each == 0:
         cite("MEM-15")

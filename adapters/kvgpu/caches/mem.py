@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kvgpu.memory import row_forms
 from kvgpu.memory.cache_rows import Slots
-from kvspec.geometry import DTYPES, Config
+from kvgpu.memory.layout import Geometry
+from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
 
 RESERVED = 3_500_000_000
@@ -40,6 +42,7 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
     bound = SEQUENCES if most is None else most
     if bound <= 0:
         raise refusals.fit_most("MEM-16", bound)
+    row_forms.demand(config)
     each, left = _sequence(config), free - (RESERVED if reserve is None else reserve)
     count = bound if each == 0 else left // each if left > 0 else 0
     return max(1, min(count, bound)), count > 0
@@ -48,14 +51,7 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
 def _sequence(config: Config) -> int:
     """Count the bytes of one sequence, at most `TOP`."""
     assert config.layers is not None and config.max_len is not None
-    sizes = (
-        config.k_dim + config.v_dim,
-        DTYPES[config.dtype].itemsize,
-        config.kv_heads,
-        config.max_len,
-        config.layers,
-    )
     product = 1
-    for size in sizes:
+    for size in (Geometry.of(config.changed(batch=1)).row_bytes, config.max_len, config.layers):
         product = min(TOP, product * size)
     return product

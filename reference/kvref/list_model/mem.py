@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from kvref.cite import cite
+from kvref.list_model import forms
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import forms as forms_of
 
 
 def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
@@ -15,7 +17,8 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
         raise Refused("MEM-17", "sequences of no fixed size")
     if most is not None and most < 1:
         raise Refused("MEM-16", "no sequences")
-    cite("MEM-12", "MEM-14", "MEM-13" if reserve is None else "MEM-11")
+    forms.demand(config)
+    cite("MEM-12", "MEM-14", "MEM-13" if reserve is None else "MEM-11", *["ROW-31"] * (config.form is not None))
     batches, each = range(1, (32 if most is None else most) + 1), _bytes(config)
     if each == 0:
         cite("MEM-15")
@@ -26,5 +29,6 @@ def fit(kind: str, config: Config, free: int, reserve: int | None, most: int | N
 
 def _bytes(config: Config) -> int:
     """Bytes of the keys and values of every head, position and layer of one sequence."""
-    row = sum(dim * DTYPES[config.dtype].itemsize for dim in (config.k_dim, config.v_dim))
+    each = zip(forms_of(config) or (None, None), (config.k_dim, config.v_dim), strict=True)
+    row = sum(dim * DTYPES[config.dtype].itemsize if form is None else form.row_bytes(dim) for form, dim in each)
     return row * config.kv_heads * (config.max_len or 0) * (config.layers or 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kvadapters.reference import Reference
 from kvconform.bugs.planting import Over, planted
 from kvconform.bugs.real.forms import Coding, Keeping, Laying, without_the_rest
 from kvref import rope
@@ -137,6 +138,31 @@ class ScoresOfTheLatent(_Attended):
     """An attend takes the products of the latents alone, and leaves out those of the rest."""
 
     reads = _LatentOnly
+
+
+class _Planning(Reference):
+    """Plans with other bytes of rows in a form."""
+
+    def counted(self, config: Config) -> Config:
+        """A config whose plain rows have the bytes that are counted."""
+        return config.changed(form=None)
+
+    def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
+        super().fit(kind, config, free, reserve, most)
+        return super().fit(kind, self.counted(config), free, reserve, most)
+
+
+@planted("miscounted-memory", breaks="ROW-31")
+class FitsPlainRows(_Planning):
+    """How many sequences fit is counted as if rows were plain."""
+
+
+@planted("miscounted-memory", breaks="ROW-31")
+class FitsLatentsTwice(_Planning):
+    """How many sequences fit is counted as if latent values were kept beside their keys."""
+
+    def counted(self, config: Config) -> Config:
+        return config.changed(form=None) if config.form == "latent" else config
 
 
 class _Turning(Over):
