@@ -53,10 +53,9 @@ class Growing(snapshot.Restoring, Packing, Attending):
         """Write n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, behind the offset; from the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            at = self.offset
-            self._write(self.store.staged(self.misfit, keys, values), at)
-            assert self.store.codec.handed is not None
-            self.store.residual.take(self.store.codec.handed, at)
+            at, handed = self.offset, self.store.handed(self.misfit, keys, values)
+            self._write(self.store.codec.in_form(handed), at)
+            self.store.residual.take(handed, at)
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:

@@ -73,9 +73,13 @@ class Slots:
     def staged(self, clause: str, keys: Array, values: Array) -> Place:
         """Bring the given rows to the device, in the cache's form. Raises Refused unless they have its geometry, as
         many keys as values."""
+        return self.codec.in_form(self.handed(clause, keys, values))
+
+    def handed(self, clause: str, keys: Array, values: Array) -> Place:
+        """Bring the given rows to the device as they are. Raises Refused as `staged` does."""
         if not fitting(self.config, keys, values):
             raise refusals.rows(clause, self.config, keys, values)
-        return self.codec.staged(keys, values)
+        return self.space.staged(self.codec.plain, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0, whole: bool = False) -> Pair:
         """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,

@@ -33,15 +33,16 @@ class Codec:
     def __init__(self, space: Workspace, config: Config) -> None:
         self.space, self.config = space, config
         self.plain, self.kept = Geometry.of(config.changed(form=None)), Geometry.of(config)
-        self.handed: Place | None = None
-        """The rows that were staged last, as they were handed in."""
         self._tables: dict[str, tuple[Block, Block]] = {}
         self._latent = still(config) > 0
 
     def staged(self, keys: Array, values: Array) -> Place:
         """Bring rows to the device, and into their form if they have one."""
-        source = self.handed = self.space.staged(self.plain, keys, values)
-        return source if self.config.form is None else self.encoded(source)
+        return self.in_form(self.space.staged(self.plain, keys, values))
+
+    def in_form(self, handed: Place) -> Place:
+        """Bring packed rows that are on the device into their form if they have one."""
+        return handed if self.config.form is None else self.encoded(handed)
 
     def shown(self, rows: int, source: Span) -> Span:
         """Give contiguous rows as they are read."""

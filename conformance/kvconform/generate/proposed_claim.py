@@ -1,7 +1,7 @@
 """A claim to propose: each ability of the kinds that an adapter opens is tried once, and what was done is claimed.
 
 A wrong result is proposed only if it is claimed already: a fault stays in the claim, and what the engine never
-promised stays out. Dialects, limits, and claims on chapters without abilities are taken as they are given.
+promised stays out. Dialects, limits, and claims on chapters that are more than their abilities are taken as given.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Proposal:
 
     def description(self) -> Description:
         """Give the description of the adapter with the claims to propose."""
-        claims = {chapter: self._claim(chapter) for chapter in CHAPTERS if self._has_any(chapter)}
-        kept = {name: claim for name, claim in self.adapter.chapters.items() if not abilities(name)}
-        return replace(self.adapter, chapters=claims | kept)
+        found = [chapter for chapter in CHAPTERS if self._has_any(chapter)]
+        given = [chapter for chapter in self.adapter.chapters if _is_more(chapter) and chapter not in found]
+        return replace(self.adapter, chapters={chapter: self._claim(chapter) for chapter in [*found, *given]})
 
     def _may_have(self, ability: Needed) -> bool:
         """Tell whether the adapter opens the kind; masks that are made early are not asked for later."""
@@ -154,12 +154,20 @@ def _shows(each: AbilityTrace, ability: Needed) -> bool:
     chapter beside its kind, and does nothing of that chapter, shows only that it does not look at the field."""
     chapter, name = ability
     field = any(named.name == name and named.config for named in named_abilities(chapter))
-    return chapter in KINDS or not field or any(of == chapter and a != name for of, a in each.takes)
+    other = any(of == chapter and a != name for of, a in each.takes)
+    return chapter in KINDS or not field or other or _is_more(chapter)
+
+
+def _is_more(chapter: str) -> bool:
+    """Tell whether a chapter beside the kinds says something of caches with none of its abilities: it has none, or
+    each is a field that a cache may be opened with."""
+    fields = {named.name for named in named_abilities(chapter) if named.config}
+    return chapter not in KINDS and set(abilities(chapter)) <= fields
 
 
 def _always_claimed(trace: Trace) -> set[str]:
-    """The kinds that a trace opens, and the chapters it uses that are claimed as a whole or not at all."""
-    return {chapter for chapter in used_chapters(trace) if chapter in KINDS or not abilities(chapter)}
+    """The kinds that a trace opens, and the chapters it uses that say something of caches with no ability."""
+    return {chapter for chapter in used_chapters(trace) if chapter in KINDS or _is_more(chapter)}
 
 
 def _first(seen: TrialResult) -> str:

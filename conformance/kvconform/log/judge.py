@@ -53,5 +53,6 @@ def _one_name_twice(want: Expected, life: Life, inputs: LoggedInputs, op: Operat
     end, window = want.values.get("drafted", want.values.get("offset")), inputs.opened[cache_of(op)][1].window
     if end is None:
         return False  # the rows of a padded block are no run of positions
-    rows = [min(end - op["n"] + i + 1, window or end) for i in range(op["n"])]
+    stands = want.values.get("stand") or range(end - op["n"], end)  # drafts of branches say where they stand
+    rows = [min(position + 1, window or position + 1) for position in stands]
     return [len(names or ()) for names in want.sees[0][0]] != rows
