@@ -63,7 +63,7 @@ ODD = (-1, 1 << 31, 1 << 40, 1 << 62, 1e300, None, True, "", "a", [], [[]], {}, 
 MOST = 300 << 20
 """Bytes that reading a document and acting on it may take: the bounds of rows, snapshots and outputs of a trace."""
 
-EACH = {False: 25, True: 600}
+EACH = {False: 25, True: 150}
 """Documents of a sort, chosen by a seed: few in every run, and many."""
 
 TOLD = ("growing", "ring", "mask", "snapshot", "mem")
