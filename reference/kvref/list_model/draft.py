@@ -184,15 +184,13 @@ class RoundModel:
         for layer in self.layers.values():
             if not 0 <= draft < len(layer.hung):
                 raise common.no_draft("DRAFT-43", draft, len(layer.hung))
-        if any(
-            layer.way(draft) != other.way(draft) for layer in self.layers.values() for other in self.layers.values()
-        ):
+        if len({tuple(layer.way(draft)) for layer in self.layers.values()}) > 1:
             raise common.ways("DRAFT-44", draft)
         self._end("chosen")
         cite("DRAFT-46")
         for layer in self.layers.values():
             cite("DRAFT-40", "DRAFT-42")
-            layer.cache.take([layer.drafts[i] for i in layer.way(draft)])
+            layer.cache.keep([layer.drafts[i] for i in layer.way(draft)])
             layer.cache.queries = None
 
     def abandon(self) -> None:
