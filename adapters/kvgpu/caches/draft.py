@@ -15,7 +15,7 @@ from kvgpu.caches import mask
 from kvgpu.caches.branches import Branches, together
 from kvgpu.caches.queries import nothing
 from kvgpu.memory.buffers import Rows
-from kvgpu.memory.cache_rows import Slots, fitting, rows_in
+from kvgpu.memory.cache_rows import Slots, rows_in
 from kvgpu.memory.layout import Place
 from kvspec.contract import Pair
 from kvspec.geometry import Array
@@ -197,11 +197,11 @@ class Round:
         self._demand_open("draft")
         to, n = self.layers[layer], rows_in(keys)
         store = to.cache.store
-        if n != 0 and not fitting(store.config, keys, values):
-            raise refusals.rows("DRAFT-8", store.config, keys, values)
+        if n != 0:
+            store.demand("DRAFT-8", keys, values)
         parents = to.branches.parents(n, on)
         if n != 0:
-            to.put(store.staged("DRAFT-8", keys, values))
+            to.put(store.codec.staged(keys, values))
             to.branches.hang(parents)
         to.queries = n
 

@@ -77,9 +77,13 @@ class Slots:
 
     def handed(self, clause: str, keys: Array, values: Array) -> Place:
         """Bring the given rows to the device as they are. Raises Refused as `staged` does."""
+        self.demand(clause, keys, values)
+        return self.space.staged(self.codec.plain, keys, values)
+
+    def demand(self, clause: str, keys: Array, values: Array) -> None:
+        """Refuse rows of another geometry, and keys that are not as many as the values."""
         if not fitting(self.config, keys, values):
             raise refusals.rows(clause, self.config, keys, values)
-        return self.space.staged(self.codec.plain, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0, whole: bool = False) -> Pair:
         """Download n rows, and nothing else, from the ring of `wrap` slots (0: n) that begins at slot `first`,

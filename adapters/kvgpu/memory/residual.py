@@ -22,10 +22,9 @@ class Residual:
         return 0 if self.rows is None else self.rows.nbytes
 
     def take(self, source: Place, at: int) -> None:
-        """Copy the newest of these rows, as they were handed in for the slots from `at` on."""
+        """Copy the newest of these rows, handed in for the slots from `at` on, into what is reserved."""
         if not self.most:
             return
-        self.reserve()
         self.cut(at)
         end = at + source.slots
         self.over = max(self.over, end - self.most)
