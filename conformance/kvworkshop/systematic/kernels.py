@@ -99,6 +99,10 @@ SHAPES = (((1, 1, 1), (2, 1, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1))
 """Launch shapes: items of a group, and groups. All are too few for much work, some too many for little work."""
 
 
+ADDING = ("bound", "attend_sinks", "attend_part")
+"""Kernels that change what they have read, so that nobody else may do the same again: they share their work along
+axis 0 of the groups and axis 1 of the items alone, and every launch has one of the other axes."""
+
 BEHIND, UNTOUCHED = 64, 0xA7
 """Bytes behind every block, and their value: they show kernels that write beyond it."""
 
@@ -122,7 +126,7 @@ class Others(CudaCPURuntime):
     def _start(self, launch: Launch) -> None:
         self.turn += 1
         shape = launch_shapes.gpu(launch.work) if self.turn % 5 == 0 else SHAPES[self.turn % len(SHAPES)]
-        if launch.kernel == "bound":  # it adds: along the other axes there is nothing to share, but to do again
+        if launch.kernel in ADDING:
             shape = (*shape[0][:2], 1), (shape[1][0], 1, 1)
         self.run(self.others.get(launch.kernel, launch.kernel), *shape, *launch.args)
         blocks = (a for a in launch.args if isinstance(a, Block) and a.handle is not None)

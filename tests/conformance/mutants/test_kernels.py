@@ -10,6 +10,7 @@ from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.trace_sources import Hints, examples
 from kvconform.runner.pool import opened
 from kvgpu import kernels as texts
+from kvspec.contract import CHAPTERS
 from kvworkshop import hunt_tasks
 from kvworkshop.hunt import HuntResult, _Hunter
 from kvworkshop.systematic import equivalents, kernel_operators, kernels
@@ -109,6 +110,14 @@ def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
     right, wrong = found(*(planted("kernels/tables", "(page + i)", now) for now in ("(i + page)", "(page - i)")))
     assert not right.killed
     assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
+
+
+def test_the_kernels_as_they_are_do_all_their_work_in_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Mutant("sound", "control", "", (), Changed(()), chapters=CHAPTERS, is_control=True)
+    for shape in kernels.SHAPES:
+        monkeypatch.setattr(kernels, "SHAPES", (shape,))
+        for chapter in CHAPTERS:
+            assert _Hunter(sound).first("examples", iter(examples(chapter))) is None, shape
 
 
 @pytest.mark.slow
