@@ -35,8 +35,8 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
         return
     seen = under_test.judge(trace, "example")
     wrong = disagreements(worked, seen, adapter) if _told_by_its_table(worked, seen) else []
-    if seen.lacks:
-        return  # the failure is kept for the clauses of the operation that is not there
+    if seen.lacks or seen.over_memory:
+        return  # the failure is kept for the clauses of the operation that is not there; or no clause is to blame
     if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
         clause = index()[worked.clause]
         unlikely = clause.id in seen.ruled_out or set(clause.seen_in) <= LOOKED_AT

@@ -40,7 +40,7 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
         judged = list(fitted([trace], under_test.adapter))
         given, suiting = [*given, trace], [*suiting, *judged]
         under_test.judge_all(judged, "large", size.chapter)
-        if under_test.budget_used >= 1:
+        if under_test.budget_used >= 1 or under_test.cut_short:
             break
         met += [boundary] if judged and _whole(trace, judged[0]) else []
     if why := shut_out(given, suiting, size.chapter, under_test.adapter):

@@ -42,7 +42,7 @@ def judge(under_test: AdapterUnderTest, law: Law) -> None:
     most = max(wanted, MORE)
     pairs = _pairs(law, most, under_test.seed)
     told = _told(under_test, law, islice(pairs, wanted), wanted)
-    if told or tally.failing:
+    if told or tally.failing or under_test.budget_used >= 1:
         return
     if not _told(under_test, law, pairs, 1) and not tally.failing:
         tally.shuts_out(under_test.check, f"none of {most} pairs that were drawn can say anything of it")
@@ -71,7 +71,7 @@ def _told(under_test: AdapterUnderTest, law: Law, pairs: Iterable[Sides], most: 
         sides = pair._replace(left=left, right=right)
         holds = _judge(under_test, law, sides) if _same_law(pair, sides, adapter) else None
         told += holds is not None
-        if told == most or holds is False:
+        if told == most or holds is False or under_test.budget_used >= 1:
             break
     return told
 
@@ -80,6 +80,8 @@ def _judge(under_test: AdapterUnderTest, law: Law, sides: Sides) -> bool | None:
     """Judge both sides as ordinary traces, then compare their ends. Tell whether the law holds, or does not as is
     known; None if this pair says nothing of it."""
     left, right = under_test.judge(sides.left, "law"), under_test.judge(sides.right, "law")
+    if left.over_memory or right.over_memory:
+        return None
     if left.lacks or right.lacks:
         return None  # the failure is kept for the clauses of the operation that is not there
     if not (left.took_rows and right.took_rows):

@@ -28,7 +28,7 @@ from kvspec.trace import Trace, used_chapters
 
 
 def main(options: Namespace) -> int:
-    """Print each step; return 1 if the adapter differs in what is not known of it."""
+    """Print each step; return 1 if the adapter differs in what is not known of it, 3 if memory ended it before."""
     trace = read(options.trace)
     seen = (
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
@@ -37,10 +37,12 @@ def main(options: Namespace) -> int:
     print(drawn(steps.failing_steps(seen)) if options.draw else _plain(seen))
     for difference in seen.differences:
         print(f"\n{_verdict(seen)}: {', '.join(seen.blamed) or 'no clause'}: {difference.message}")
+    if seen.over_memory:
+        print(f"\n{seen.over_memory}")
     if options.svg:
         output.leave(Path(options.svg), str(draw_svg(steps.failing_steps(seen), sentence(trace))))
         tell(f"drawing at {options.svg}")
-    return int(seen.failed and not seen.known)
+    return 3 if seen.over_memory else int(seen.failed and not seen.known)
 
 
 def _verdict(seen: TrialResult) -> str:

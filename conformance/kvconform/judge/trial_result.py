@@ -48,6 +48,8 @@ class TrialResult:
     """The steps behind a known deviation, judged by what is known."""
     behind: str = ""
     """Why the adapter deviates earlier in the trace, where that is known: then it is judged by that."""
+    over_memory: str = ""
+    """Why nothing behind its last step was judged: the limit of memory, which no clause speaks of."""
     begun: Step = field(default_factory=Step)
     """What the adapter answered when cache A was opened."""
     session: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
+from kvconform.runner import over_memory
 from kvconform.runner.explaining import Explaining
 from kvconform.runner.failures import LOOK_BACK, Failures
 from kvconform.runner.settings import Settings
@@ -74,6 +75,10 @@ class AdapterUnderTest:
     """The failures of this check, and the conclusions from earlier ones."""
     explaining: Explaining = field(init=False)
     """What is known of the adapter."""
+    cut_short: bool = False
+    """Whether a trace of this check went over the limit of memory by what operations keep."""
+    take_all: set[str] = field(default_factory=set)
+    """Operations that take too much memory by themselves."""
 
     def __post_init__(self) -> None:
         self.failures = Failures(self)
@@ -93,7 +98,7 @@ class AdapterUnderTest:
     @contextmanager
     def judging(self, check: str) -> Iterator[Tally]:
         """A fresh tally for one check."""
-        self.check, self.tally, self.budget_used = check, Tally(), 0.0
+        self.check, self.tally, self.budget_used, self.cut_short = check, Tally(), 0.0, False
         self.failures.begin_check()
         yield self.tally
 
@@ -112,12 +117,35 @@ class AdapterUnderTest:
 
     def _on(self, trace: Trace, deviating: Deviating, watch: bool = False, past: bool = False) -> TrialResult:
         if self.worker.has_grown:
-            self.worker.close()
-            self.ran.clear()
+            self._anew()
             self.tally.restarts += 1
-        seen = trial.on(trace, self.session, self.adapter, watch=watch, past=past, deviating=deviating)
+        judged = partial(trial.on, trace, adapter=self.adapter, watch=watch, past=past, deviating=deviating)
+        seen = judged(performs=self.session)
+        if seen.verdict == "OOM" and over_memory.last(seen) not in self.take_all:
+            seen = self._alone(judged)
         self.operations += len(seen.steps)
         self.ran.append(trace)
+        return seen
+
+    def _anew(self) -> None:
+        self.worker.close()
+        self.ran.clear()
+
+    def _alone(self, judged: Callable[..., TrialResult]) -> TrialResult:
+        """A trial that went over the limit of memory again, in a new process whose memory is watched. If it holds
+        now, what traces before left was too much; else see `over_memory`."""
+        self._anew()
+        self.worker.watches = True
+        try:
+            seen = judged(performs=lambda observe: over_memory.OneByOne(self.session(observe)))
+        finally:
+            self.worker.watches = False
+        if seen.verdict != "OOM":
+            self.tally.restarts += 1
+        elif over_memory.adds_up(seen, self.worker.used):
+            return over_memory.up_to_the_limit(seen, self.worker.used, self.worker.memory_limit)
+        else:
+            self.take_all.add(over_memory.last(seen))
         return seen
 
     def trial(self, trace: Trace, watch: bool = False, reasons: bool = True) -> TrialResult:
@@ -156,8 +184,7 @@ class AdapterUnderTest:
 
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
         """One trial in a new process, after these traces."""
-        self.worker.close()
-        self.ran.clear()
+        self._anew()
         for earlier in before:
             self.run(earlier)
         return self.trial(trace)
@@ -171,6 +198,10 @@ class AdapterUnderTest:
         elif seen.failed:
             self.budget_used += 1 / ENOUGH[seen.verdict] + 1e-9
             self.failures.keep(seen, source)
+        elif seen.over_memory:
+            self.budget_used += 1 / ENOUGH["OOM"] + 1e-9
+            self.cut_short = True
+            self.tally.problems.append(seen.over_memory)
         return seen
 
     def fitting(self, traces: Iterable[Trace]) -> list[Trace]:
@@ -188,7 +219,7 @@ class AdapterUnderTest:
         states, transitions, held = set[object](), set[object](), list[Trace]()
         for trace in traces:
             seen = self.judge(trace, source, watch)
-            held += [] if seen.failed else [trace]
+            held += [] if seen.failed or seen.over_memory else [trace]
             count(covered, trace, len(seen.steps))
             states.update(seen.states)
             transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))

@@ -105,6 +105,11 @@ class Worker:
         self.deadline, self.start_deadline, self.memory_limit = deadline, start_deadline, memory_limit
         self.starts = 0
         self.peak_rss = 0
+        self.watches = False
+        """Whether memory is looked at after each answer of a trace, not each tick."""
+        self.used: list[int] = []
+        """Resident bytes once the newest trace began and after each of its answers, where it watches; the last is
+        what went over the limit, if it did."""
         self._used_at_first = 0
         self._id = 0
         self._begun, self._looked = False, 0.0
@@ -142,6 +147,8 @@ class Worker:
             raise self._failed(e) from None
         if question.begins and not self._begun:
             self._used_at_first = self._child.family.resident()
+        if self.watches:
+            self.used = [*(self.used if not question.begins else ()), self._child.family.resident()]
         began, self._answered = max(question.sent, self._answered), monotonic()
         if self._begun and not question.begins:
             self._pace.note(question.operations, self._answered - began)
@@ -212,7 +219,7 @@ class Worker:
     def _start(self) -> Process:
         self._child = Process(self.argv, self.env)
         self._begun, self._looked = False, monotonic()
-        self._used_at_first = 0
+        self._used_at_first, self.used = 0, []
         self.starts += 1
         return self._child
 
@@ -235,10 +242,11 @@ class Worker:
 
     def _look_at_memory(self, child: Process) -> None:
         now = monotonic()
-        if now - self._looked < TICK:
+        if now - self._looked < TICK and not self.watches:
             return
         self._looked = now
         used = child.family.resident()
         self.peak_rss = max(self.peak_rss, used)
         if used > self.memory_limit:
+            self.used.append(used)
             raise OutOfMemory(f"{used >> 20} MiB resident; the limit is {self.memory_limit >> 20} MiB")

@@ -81,6 +81,8 @@ def standing(record: Record) -> Standing:
         return Standing("bad", "Does not conform", dishonest)
     status = record.exit_status
     held = sum(verdicts.get(v, 0) for v in HELD)
+    if over := _first(record, "memory: "):
+        return Standing("bad", "The limit of memory was reached", over)
     if record.partial and held and not verdicts.get("HARNESS_ERROR"):
         return Standing("known", "No difference so far", f"{score(record)}; the run did not finish")
     if status == 4:
