@@ -2,6 +2,7 @@
 
     python -m tools.attacks --quick          # every attack by the amounts of --quick, and what to look at first
     python -m tools.attacks --whole          # by a whole run, ended at the first check that fails
+    python -m tools.attacks --write          # by --quick, by whole runs what that misses; the page
     python -m tools.attacks --right --whole  # the right caches, which must pass
     python -m tools.attacks --list           # the attacks in words
     python -m tools.attacks --choose         # choose attacks anew, and write attacks.toml

@@ -6,12 +6,13 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from hostile.attacks import bases, grammar, witness
+from hostile.attacks import bases, grammar, page, witness
 from hostile.attacks.judging import About, Found, judge
 from kvconform.runner.pool import opened
 from kvconform.worker.tasks import completed
@@ -150,6 +151,9 @@ def main(says: str | None, arguments: Sequence[str] | None = None) -> int:
     for mode in ("quick", "whole"):
         modes.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, default="quick")
     parser.add_argument("--right", action="store_true", help="the right caches instead of the attacks")
+    modes.add_argument(
+        "--write", action="store_true", help="by --quick, by whole runs what that misses, and write the page"
+    )
     parser.add_argument("--list", action="store_true", help="list them, and stop")
     parser.add_argument("--choose", action="store_true", help="choose the attacks anew, and stop")
     parser.add_argument(
@@ -169,20 +173,40 @@ def main(says: str | None, arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(ids))
         return 0
-    name = f"{'right' if options.right else 'attacks'}-{options.mode}.jsonl"
-    do = right if options.right else attack
-    found = judged(ids, options.mode, do, options.into / name, options.processes)
-    return told_right(found) if options.right else told(found, options.mode)
+    into, processes = options.into, options.processes
+    if options.right:
+        file = into / f"right-{options.mode}.jsonl"
+        return told_right(judged(ids, options.mode, right, file, processes))
+    if options.write:
+        return told_both(*page.both(ids, partial(asked, into=into, processes=processes)))
+    return told(asked(ids, options.mode, into, processes), options.mode)
+
+
+def asked(ids: Sequence[str], mode: str, into: Path, processes: int) -> list[Found]:
+    """Judge attacks in a mode, whose results have a file of their own."""
+    return judged(ids, mode, attack, into / f"attacks-{mode}.jsonl", processes)
 
 
 def told(found: Sequence[Found], mode: str) -> int:
     """Print the table and the rates; 1 where one is below its floor."""
     print("\n".join(map(line, found)))
     print("\n".join(rates(found)))
+    return low(found, mode)
+
+
+def told_both(quick: Sequence[Found], last: Sequence[Found]) -> int:
+    """Print what a whole run was asked for, and the rates of the two; 1 where one is below its floor."""
+    print("\n".join(line(found) for found in last if found.mode == "whole"))
+    print("\n".join(rates(last)))
+    return max(low(quick, "quick"), low(last, "whole"))
+
+
+def low(found: Sequence[Found], mode: str) -> int:
+    """1 where a rate is below its floor."""
     looked = [f for f in found if f.right is not None]
-    low = sum(f.found for f in found) < FLOORS[mode] * len(found)
+    few = sum(f.found for f in found) < FLOORS[mode] * len(found)
     wrong = mode == "quick" and sum(bool(f.right) for f in looked) < LOOKS * len(looked)
-    return int(low or wrong)
+    return int(few or wrong)
 
 
 def told_right(found: Sequence[Found]) -> int:
