@@ -143,7 +143,7 @@ class Layer:
         cite("DRAFT-37")
         age = standing[len(self.rows) - queries :, None] - standing
         own = np.pad(self.tree.seen(queries), ((0, 0), (self.before, 0)), constant_values=True)
-        own &= age < (self.window or len(self.rows) + 1)
+        own &= age < (self.window or len(self.rows))
         return own[None, None] if mask is None else masks.intersected(mask, own[None, None])
 
     def keep(self, n: int) -> None:

@@ -134,12 +134,6 @@ class Growing(PackingOne, Attending):
             cite("ROW-27")
         self.offset = to
         self.queries = None
-        self._end_window()
-
-    def _end_window(self) -> None:
-        """Let a residual window end at the offset."""
-        if isinstance(self.rows, Residual):
-            self.rows.cut(self.offset)
 
     def snapshot(self, start: int) -> Snapshot | None:
         """The rows [start, offset), start clipped at 0; none when that is empty."""
@@ -178,7 +172,6 @@ class Growing(PackingOne, Attending):
         self._feed(saved.rows)
         self.offset = to
         self.queries = None
-        self._end_window()
 
     def needed(self, offset: int) -> list[int]:
         """The positions of all rows."""

@@ -28,8 +28,8 @@ class Residual(Rows):
         super().__init__(config)
         self.most = newest(config)
         self.beside: Pair | None = None
-        self.over = self.end = 0
-        """The first position that has a copy, and the one behind the last."""
+        self.over = 0
+        """The first position that has a copy, as all behind it have."""
 
     @property
     def nbytes(self) -> int:
@@ -43,16 +43,15 @@ class Residual(Rows):
         """Put new rows into the slots from `slot` on. Those that are in the form already have no copies, and
         neither has any row before them."""
         super().write(slot, new)
-        n = count(new)
-        self.over, self.end = min(self.over, slot), slot + n
+        self.over, end = min(self.over, slot), slot + count(new)
         if is_encoded(new):
             cite("ROW-28")
-            self.over = self.end
-            return
-        cite("ROW-25", *["ROW-26"] * (self.end - self.over > self.most))
-        self.over = max(self.over, self.end - self.most)
-        first = max(slot, self.over)
-        self._copy(first, Pair(*(a[:, :, first - slot :] for a in new)))
+            self.over = end
+        else:
+            cite("ROW-25", *["ROW-26"] * (end - self.over > self.most))
+            self.over = max(self.over, end - self.most)
+            first = max(slot, self.over)
+            self._copy(first, Pair(*(a[:, :, first - slot :] for a in new)))
 
     def _copy(self, first: int, rows: Pair) -> None:
         """Keep rows, the first of which has this position."""
@@ -69,17 +68,13 @@ class Residual(Rows):
         super()._replace(slots, start, stop)
         self.beside = self.beside or self._none()
 
-    def cut(self, to: int) -> None:
-        """Forget the copies of rows at `to` and behind."""
-        self.over, self.end = min(self.over, to), min(self.end, to)
-
     def shown(self, slots: list[int] | slice) -> Pair:
         """The rows in these slots, in this order, as they are read, on the device."""
         rows = super().shown(slots)
         if self.beside is None:
             return rows
         chosen = range(len(self))[slots] if isinstance(slots, slice) else slots
-        plain = [(i, slot % self.most) for i, slot in enumerate(chosen) if self.over <= slot < self.end]
+        plain = [(i, slot % self.most) for i, slot in enumerate(chosen) if self.over <= slot]
         return Pair(*(_over(a, was, plain) for a, was in zip(rows, self.beside, strict=True)))
 
 

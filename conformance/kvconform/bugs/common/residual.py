@@ -39,7 +39,8 @@ class NoWindow(Growing):
 class _OneFewer(Residual):
     def write(self, slot: int, new: Pair) -> None:
         super().write(slot, new)
-        self.over = min(self.end, max(self.over, self.end - self.most + 1))
+        end = slot + count(new)
+        self.over = min(end, max(self.over, end - self.most + 1))
 
 
 @planted("wrong-rounding", breaks="ROW-25 ROW-30")
@@ -66,7 +67,7 @@ class _ByAppend(Residual):
     def write(self, slot: int, new: Pair) -> None:
         super().write(slot, new)
         if not is_encoded(new) and count(new) > 1:
-            self.over = self.end
+            self.over = slot + count(new)
 
 
 @planted("wrong-rounding", breaks="ROW-25 ROW-30")
@@ -101,14 +102,12 @@ class CopiesOfTheFirstSequence(Windowed):
 
 
 class _Stale(Residual):
-    def cut(self, to: int) -> None:
-        """Keep all copies."""
+    highest = 0
 
     def write(self, slot: int, new: Pair) -> None:
-        end = max(self.end, slot + count(new))
         super().write(slot, new)
-        self.end = end if not is_encoded(new) else self.end
-        self.over = max(0, self.end - self.most) if not is_encoded(new) else self.over
+        self.highest = max(self.highest, slot + count(new))
+        self.over = self.over if is_encoded(new) else max(0, self.highest - self.most)
 
 
 @planted("stale-tail", breaks="ROW-27 ROW-25")
@@ -118,25 +117,26 @@ class WindowAtTheHighestOffset(Windowed):
     keeps = _Stale
 
 
-class _FromTheOffset(Residual):
-    def cut(self, to: int) -> None:
-        if to < self.end:
-            self.over, self.end = max(0, to - self.most), to
-
-
 @planted("stale-tail", breaks="ROW-27")
 class WindowFromTheOffset(Windowed):
     """After a rewind the newest rows are read from copies, though those of the first were overwritten."""
 
-    keeps = _FromTheOffset
+    def rewind(self, to: int) -> None:
+        back = to < self.offset
+        super().rewind(to)
+        if back and isinstance(self.rows, Residual):
+            self.rows.over = max(0, to - self.rows.most)
 
 
 class _Kept(Residual):
+    end = 0
+
     def write(self, slot: int, new: Pair) -> None:
-        over, end = self.over, self.end
+        over, copied = self.over, self.end > slot
         super().write(slot, new)
-        if is_encoded(new) and end > slot:
-            self.over, self.end = over, end
+        self.end = slot + count(new)
+        if is_encoded(new) and copied:
+            self.over = over
 
 
 @planted("stale-tail", breaks="ROW-28")

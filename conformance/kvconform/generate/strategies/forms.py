@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kvconform.generate.covers import Plan
-from kvconform.generate.strategies import caches, growing, page, parcels, ring
+from kvconform.generate.strategies import caches, growing, mem, page, parcels, ring
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec import notation
@@ -218,6 +218,14 @@ EXPLORATIONS = (
             f"parcels/{kind}", (kind, "parcels"), partial(formed, partial(caches.traces, kind, parcels.DRAWN))
         )
         for kind in caches_with("unpack")
+    ),
+    *(
+        Exploration(
+            f"mem/{kind}",
+            (kind, "mem"),
+            partial(formed, partial(mem.with_plans, partial(caches.traces, kind, caches.BASE))),
+        )
+        for kind in caches_with("plan")
     ),
     Exploration("real", ("growing", "ring"), real),
     Exploration("attention-pages", ("page", "attention"), partial(formed, attended_pages)),
