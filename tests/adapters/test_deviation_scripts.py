@@ -16,6 +16,9 @@ from tools import shown
 LONGEST = 25
 """Lines of a script, without the text at its beginning."""
 
+WITH_POOLS = {"sglang": 40}
+"""Lines of a script that makes a scheduler's pools, by the first word of its name."""
+
 MANY = ("_senseless_sizes", "_buffer_of_no_rows")
 """How scripts end of which a row names several at once."""
 
@@ -51,7 +54,7 @@ def miscited(text: str) -> list[str]:
 def test_a_script_is_short_and_needs_its_engine_and_numpy_alone(script: str) -> None:
     code = shown.code(script)
     compile(code, script, "exec")
-    assert len(code.splitlines()) <= LONGEST
+    assert len(code.splitlines()) <= WITH_POOLS.get(script.partition("_")[0], LONGEST)
     assert "expected: " in code and "seen: " in code and "sys.exit(" in code
     assert shown.imported(script) <= {"numpy"} | shown.ENGINES[script.partition("_")[0]]
 

@@ -34,6 +34,7 @@ ENGINES = {
     "onnxruntime": {"onnxruntime", "onnx"},
     "openvino": {"openvino", "openvino_genai", "optimum"},
     "mistralrs": {"mistralrs"},
+    "sglang": {"sglang", "torch"},
     "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
