@@ -18,6 +18,7 @@ from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
 from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
+from support.bounds.hard import halfway
 from support.engines.attention_engines import (
     CASES,
     ENGINES,
@@ -174,7 +175,7 @@ def test_every_constant_is_needed() -> None:
     size = float(np.abs(wide.keys[0].astype(np.float64)) @ np.abs(wide.query.astype(np.float64))) / 8
     light = np.exp(-3 + 2 * 67 * U * size)
     assert 0.9 < fraction(wide, np.array([(1 - light) / (1 + light)])) <= 1  # scores
-    coarse = up_and_down("bf16", 20)
+    coarse = halfway("bf16").case
     assert 0.85 < fraction(coarse, rounded_sum(coarse)) <= 1  # weights in the dtype of the rows
     small = Case(query, keys * 0, F32([[0.0], [60000.0]]), F32([0, -30]), "f16")
     assert fraction(small, np.array([0.0])) <= 1, "a weight below 2^-24 that f16 loses"
@@ -183,19 +184,10 @@ def test_every_constant_is_needed() -> None:
     assert fraction(gone, np.array([0.0])) <= 1, "a weight below 2^-125 that strict attention loses"
 
 
-def up_and_down(dtype: str, rows: int) -> Case:
-    """Weights just above or below the middle of two numbers of the dtype: that of the one row whose value is not 0
-    is rounded up, all others down. The first row weighs 1."""
-    weights = np.full(rows, 0.5 * (1 + 0.998 * UNIT[dtype]))
-    weights[:2] = 1, 0.5 * (1 + 1.002 * UNIT[dtype])
-    values = (np.arange(rows) == 1)[:, None]
-    return Case(F32([1]), F32(np.zeros((rows, 1))), F32(values), F32(np.log(weights)), dtype)
-
-
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
 @pytest.mark.parametrize("rows", [3, 5, 8, 12, 20])
 def test_weights_may_be_rounded_above_the_line_and_below(dtype: str, rows: int) -> None:
-    c = up_and_down(dtype, rows)
+    c = halfway(dtype, rows).case
     assert fraction(c, rounded_sum(c)) <= 1 and fraction(c, rounded_weights(c)) <= 1
     assert rows < 8 or fraction(c, rounded_sum(c)) > 0.7
 

@@ -14,21 +14,11 @@ import pytest
 from kvref.arithmetic.forms import decoded, encoded, parts
 from kvspec.forms import CODES, PATTERN, Form, parsed, step
 from kvspec.geometry import DTYPES, TEXTS
+from support.samples.form_rows import rows
 
 WIDTHS = (64, 128, 576)
 SCALED = ("int8/1", "int8/32", "int4/1", "int4/32", "int8a/64", "int4a/32", "e4m3/1", "e4m3/32", "e5m2/1")
 GIVEN = ("e4m3/t", "e4m3/t:0.03", "e4m3/h:2:0.5:0.07", "e5m2/t:0.001", "e5m2/h:1:3")
-
-
-def rows(dim, dtype="f32", seed=0, n=16):
-    """Rows of two heads: normal, one-sided, constant, zeros, tiny, with an outlier, with ties."""
-    random = np.random.default_rng(seed)
-    x = random.standard_normal((1, 2, n, dim)) * np.exp(random.normal(0, 3, (1, 2, n, 1)))
-    x[:, :, 1], x[:, :, 2], x[:, :, 3] = np.abs(x[:, :, 1]), 0.3, 0
-    x[:, :, 4], x[0, 0, 5, 5] = x[:, :, 4] * 1e-40, 4000
-    x[:, :, 6] = np.arange(dim) % 32 - 15.5  # ties
-    x[:, :, 7, 0] = -np.abs(x[:, :, 7]).max() * 2
-    return x.astype(np.float32).astype(DTYPES[dtype])
 
 
 def f32(fraction):

@@ -38,11 +38,11 @@ def stored(array: Array, dtype: str) -> Array:
         return np.asarray(array, F32).astype(DTYPES[dtype]).astype(F32)
 
 
-def case(seed: int, how: str, dtype: str, rows: int = 0) -> Case:
-    """Random numbers, bent one way or another; of few rows, unless it is said how many."""
+def case(seed: int, how: str, dtype: str, rows: int = 0, dim: int = 0) -> Case:
+    """Random numbers, bent one way or another; of few rows and elements, unless it is said how many."""
     rng = np.random.default_rng(seed)
-    few, dim = int(rng.choice((1, 2, 7, 33, 100))), int(rng.choice((1, 5, 16, 64)))
-    rows = rows or few
+    few, narrow = int(rng.choice((1, 2, 7, 33, 100))), int(rng.choice((1, 5, 16, 64)))
+    rows, dim = rows or few, dim or narrow
     query, keys = rng.standard_normal(dim), rng.standard_normal((rows, dim))
     values, added = rng.standard_normal((rows, 6)), np.zeros(rows)
     if how == "cancelling":
