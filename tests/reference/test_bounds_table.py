@@ -1,7 +1,8 @@
-"""The table of bounds: on a small sample each is exceeded by nobody and reached."""
+"""The page of bounds: on a small sample each is exceeded by nobody and reached; the page is about these bounds."""
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import numpy as np
@@ -19,6 +20,26 @@ LINES = list(chain(*table.lines().values()))
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.what)
 def test_a_bound_is_exceeded_by_nobody_and_reached(line: Line) -> None:
     assert bounds.measured(line, 1).wrong() == ""
+
+
+def cells() -> list[list[str]]:
+    """The lines of the tables that are published."""
+    rows = re.findall(r"^\| (.+) \|$", bounds.PAGE.read_text(encoding="utf-8"), re.M)
+    return [cells for row in rows if (cells := [cell.strip() for cell in row.split("|")])[0] != bounds.HEAD[0]]
+
+
+def test_the_page_has_these_bounds_and_says_why_one_is_not_reached() -> None:
+    said = cells()
+    assert [row[:2] for row in said] == [[line.what, line.bound] for line in LINES]
+    text = bounds.PAGE.read_text(encoding="utf-8")
+    for line, row in zip(LINES, said, strict=True):
+        assert row[4] == "–" or float(row[4]) <= 1
+        assert 1 >= float(row[6]) >= line.least
+        assert float(row[6]) >= table.HALF or f"*{line.what}*: {line.why}." in text
+
+
+def test_the_page_has_torch_beside_all_that_compute_here() -> None:
+    assert all(name in bounds.PAGE.read_text(encoding="utf-8") for name in ("torch", *steps.DEVICES, "opencl-fast"))
 
 
 def test_every_form_of_the_table_is_one_of_each_sort_there_is() -> None:

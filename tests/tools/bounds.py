@@ -89,7 +89,7 @@ def measured(line: Line, samples: int) -> Measured:
 def page(found: dict[str, list[Measured]], samples: int) -> str:
     """The page as Markdown."""
     names = sorted({used.by for each in found.values() for m in each for used in m.good})
-    text = TEXT.format(samples=samples, who=", ".join(names))
+    text = TEXT.format(samples=samples, who="; ".join(names))
     return text + "\n".join(part for title, each in found.items() for part in _part(title, each))
 
 
