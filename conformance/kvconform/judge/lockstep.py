@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -37,6 +38,13 @@ def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step
     if isinstance(session, RemoteSession):
         return session.later(op, inputs)
     return lambda: session.do(op, inputs)
+
+
+def begun(session: Performs, kind: str, config: Config) -> Callable[[], Step]:
+    """The same of opening cache A."""
+    if isinstance(session, RemoteSession):
+        return session.begin_later(kind, config)
+    return lambda: session.begin(kind, config)
 
 
 CHANGE_CLAIMS = ("open", "init", "free", "speculate")
@@ -90,36 +98,45 @@ class Trial:
     def run(self) -> TrialResult:
         """The result: open cache A on both sides, then walk through the trace."""
         opening = self.trace.kind, self.trace.config
-        begun, want = self.session.begin(*opening), self.begin(*opening)
+        answer, want = begun(self.session, *opening), self.begin(*opening)
+        if want.result != "ok":  # nothing can be done to what is never opened: shrinking tries such sizes
+            self.result.begun = answer()
+        else:
+            self._walk(answer)
+        return self.result
+
+    def _opened(self, begun: Step) -> bool:
+        """Tell whether the adapter opened cache A, as the oracle did."""
         self.result.begun = begun
-        if want.result != "ok":
-            return self.result  # nothing can be done to what is never opened: shrinking tries such sizes
         if begun.result != "ok":
-            message = f"opening {opening[0]}: expected ok, found {storage.outcome(begun)} ({begun.message})"
+            kind = self.trace.kind
+            message = f"opening {kind}: expected ok, found {storage.outcome(begun)} ({begun.message})"
             self.result.steps.append((Step(), begun))
-            self.result.differences.append(Difference("result", message, opened(opening[0]).opens))
-            return self.result
+            self.result.differences.append(Difference("result", message, opened(kind).opens))
+            self.result.states.clear()
+            return False
         self.told("A", begun)
         self.accounts.open("A", self.trace.config, begun)
-        self._walk()
-        return self.result
+        return True
 
     def begin(self, kind: str, config: Config) -> Step:
         """Open the oracle's cache A."""
         return self.oracle.begin(kind, config)
 
-    def _walk(self) -> None:
+    def _walk(self, begun: Callable[[], Step]) -> None:
         """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
-        waiting: deque[PendingStep] = deque()
-        for op in self.trace.ops:
+        ops = iter(self.trace.ops)
+        waiting = deque(map(self._asked, islice(ops, self.AHEAD - 1)))
+        is_open = self._opened(begun())
+        for op in ops if is_open else ():
             waiting.append(self._asked(op))
-            if len(waiting) >= self.AHEAD and not self._agrees(waiting.popleft()) and not self.past:
+            if not self._agrees(waiting.popleft()) and not self.past:
                 break
-        while waiting and (self.past or not self.result.failed):
+        while is_open and waiting and (self.past or not self.result.failed):
             self._agrees(waiting.popleft())
         for left in waiting:
             left.answer()  # nobody looks at what came after a difference, but it has to be out of the way
-        if self.AHEAD == 1 and not self.kept.dropped:
+        if is_open and self.AHEAD == 1 and not self.kept.dropped:
             self.result.session = self.session
 
     def _asked(self, op: Operation) -> PendingStep:

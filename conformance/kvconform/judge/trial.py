@@ -71,7 +71,8 @@ def on(
 
 
 class Recorded:
-    """The answers of a trial again, as a session; behind them those of a session that goes on, if one is given."""
+    """The answers of a trial again, as a session; behind them those of a session that goes on, if one is given.
+    Else nothing is there: cache A was not opened, or the trial ended."""
 
     def __init__(self, seen: TrialResult, goes_on: Performs | None = None) -> None:
         self._begun, self._answers, self._goes_on = seen.begun, iter([got for _, got in seen.steps]), goes_on
@@ -82,7 +83,8 @@ class Recorded:
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """What was answered to the next operation, or is answered now."""
-        return next(self._answers, None) or self._goes_on.do(op, inputs)  # type: ignore[union-attr]
+        known = next(self._answers, None)
+        return known or (self._goes_on.do(op, inputs) if self._goes_on else Step("absent"))
 
 
 def behind(seen: TrialResult, deviating: Deviating, adapter: Description) -> TrialResult:

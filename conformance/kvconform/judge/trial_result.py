@@ -88,10 +88,12 @@ class TrialResult:
     @property
     def blamed(self) -> tuple[str, ...]:
         """Clauses the differing step fails: those it exercised that govern what differed, else all it exercised."""
-        if self.failed and all(d.clause for d in self.differences):
+        if not self.failed:
+            return ()
+        if all(d.clause for d in self.differences):
             return tuple(dict.fromkeys(d.clause for d in self.differences))
         found = self._governing()
-        return conditions.at_fault(found, self.steps, self.differences, self.book) if self.failed else found
+        return conditions.at_fault(found, self.steps, self.differences, self.book)
 
     @property
     def ruled_out(self) -> set[str]:

@@ -127,12 +127,12 @@ class Worker:
         if self._open and head.get("op") == "begin":
             self.close()  # an error of the harness ended the last trace: its answers are not those of this one
         self._id += 1
-        message = framing.encode({"id": self._id, **head}, tensors)
+        message, begins = framing.encode({"id": self._id, **head}, tensors), head.get("op") == "begin"
         try:
-            (self._child or self._start()).send(message)
+            (self._child or self._start()).send(message, waits=begins)
         except BaseException as e:
             raise self._failed(e) from None
-        self._open.append(Question(self._id, monotonic(), head.get("op") == "begin", length_of(head)))
+        self._open.append(Question(self._id, monotonic(), begins, length_of(head)))
 
     def receive(self) -> Answer:
         """Wait for the answer to the oldest open question, within the deadline from now. Raises WorkerFailure."""

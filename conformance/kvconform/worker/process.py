@@ -94,11 +94,11 @@ class Process:
             self._selector.register(number, selectors.EVENT_READ)
         return number
 
-    def send(self, message: bytes) -> None:
-        """Begin to write a message; the rest is written while waiting for answers. One that comes behind another
-        waits until an answer is wanted: each time that a process is woken costs both."""
+    def send(self, message: bytes, waits: bool = False) -> None:
+        """Begin to write a message; the rest is written while waiting for answers. One behind another, or one that
+        `waits` for more, is written when an answer is wanted: each time that a process is woken costs both."""
         self._unsent += message
-        if not self._asked or len(self._unsent) > TOGETHER:
+        if not (self._asked or waits) or len(self._unsent) > TOGETHER:
             self._begin_to_write()
         self._asked += 1
 

@@ -28,10 +28,15 @@ class RemoteSession:
 
     def begin(self, kind: str, config: Config) -> Step:
         """Drop everything and open cache A."""
+        return self.begin_later(kind, config)()
+
+    def begin_later(self, kind: str, config: Config) -> Callable[[], Step]:
+        """Ask for it now and return a function that waits for it: operations may be asked for meanwhile. They find
+        no cache A where it cannot be opened."""
         self._lost = False
         self._kinds = {"A": frozenset([kind])}
         opening = {"kind": kind, "config": config.to_json()}
-        return self._sent({"op": "begin", **opening, "observe": self._observe})()
+        return self._sent({"op": "begin", **opening, "observe": self._observe})
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
         """Perform one operation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
@@ -83,6 +84,25 @@ def test_questions_sent_ahead_are_answered_in_order() -> None:
         for to in (9, 0, 9):
             w.send({"op": "rewind", "to": to})
         assert [w.receive()[0]["result"] for _ in range(3)] == ["refused", "ok", "refused"]
+
+
+def test_a_trace_and_what_opens_its_cache_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    with worker(fakes.adapter("Honest")) as w:
+        w.describe()
+        written, write = list[int](), os.write
+        monkeypatch.setattr(os, "write", lambda pipe, data: written.append(write(pipe, data)) or written[-1])
+        session = RemoteSession(w)
+        begun, *asked = session.begin_later("growing", CONFIG), *(session.later({"op": "free"}) for _ in range(3))
+        assert not written
+        assert [answer().result for answer in (begun, *asked)] == ["ok"] * 4 and len(written) == 1
+
+
+def test_what_is_asked_behind_a_cache_that_is_not_opened_finds_none() -> None:
+    with worker(fakes.adapter("Honest")) as w:
+        session = RemoteSession(w)
+        asked = session.begin_later("growing", CONFIG.changed(kv_heads=0)), session.later({"op": "free"})
+        assert [answer().result for answer in asked] == ["refused", "absent"]
+        assert session.begin("growing", CONFIG).result == "ok"
 
 
 IN_PAIRS = """
