@@ -189,6 +189,7 @@ TARGETS: dict[Where, int] = {
     Where("store", "rollback_sequence"): 1,
     Where("page", "truncate"): 1,
     Where("page", "fork"): 1,
+    Where("page", "expect"): 0,
     Where("bucket", "cut"): 0,
     Where("round", "commit"): 0,
 }
@@ -206,11 +207,12 @@ PLACED: dict[Where, int] = {
     Where("page", "truncate"): 0,
     Where("page", "fork"): 0,
     Where("page", "read_sequence"): 0,
+    **{Where("page", method): 0 for method in ("send", "sent", "arrive", "lose")},
     Where("ragged", "read_sequence"): 0,
     Where("bucket", "read"): 0,
     Where("round", "draft"): 0,
 }
-"""The argument of a method that names a sequence or a layer."""
+"""The argument of a method that names a sequence, a layer or a transfer."""
 
 LISTS: dict[Where, int] = {
     Where("ragged", "reorder"): 0,
@@ -345,6 +347,20 @@ def rewritten(event: Event) -> bool:
     return True
 
 
+def looked_up(place: Place | None) -> Callable[[Event, Do], Any]:
+    """What was sent are the rows that the longest sequence has now."""
+
+    def effect(event: Event, do: Do) -> Any:
+        found, ends = do(*event.given), event.inner.sequences()
+        if max(ends, default=-1) < 0:
+            return found
+        made = event.inner.pack(ends.index(max(ends)))
+        event.struck = not same(made, found)
+        return made
+
+    return effect
+
+
 def masked(place: Place | None) -> Callable[[Event, Do], Any]:
     """The last query sees what the first sees."""
 
@@ -466,6 +482,7 @@ SHOWN = ("sees", "history", "view", "state", "output", "rotated", "gathered", "b
 """Where rows show."""
 
 SIZES = ("offset", "retained", "buffered", "lengths", "sequences", "past", "free", "positions", "places", "drafted")
+SIZES += ("transfer", "transfers", "sequence")
 """Where lengths show."""
 
 TAKING = {w for w in AXES if w.method in ("append", "attend", "step", "feed", "copy", "replay", "draft")} | {
@@ -485,7 +502,7 @@ READ = {w for w in AXES if w.method in ("read", "read_sequence")}
 
 REFUSING = ("append", "rewind", "restore", "set_length", "rollback", "scatter", "fork", "truncate", "drop", "feed")
 REFUSING += ("trim", "filter", "reorder", "cut", "copy", "load", "step", "prefill", "decode", "commit", "draft")
-REFUSING += ("compute", "evict", "clear", "unpack")
+REFUSING += ("compute", "evict", "clear", "unpack", "send", "sent", "expect", "arrive", "lose")
 SKIPPED = (
     "free",
     "reset",
@@ -505,6 +522,7 @@ SKIPPED += (
     "evict",
     "clear",
     "unpack",
+    "lose",
     "restore",
     "scatter",
     "trim",
@@ -530,6 +548,7 @@ TOLD |= {
     Where("page", "plan"),
 }
 TOLD |= {Where("growing", "held"), Where("sink", "positions"), Where("round", "offset")}
+TOLD |= {Where("page", method) for method in ("send", "expect", "arrive", "transfers")}
 
 
 def suiting(axis: str, methods: set[Where]) -> Callable[[Where], bool]:
@@ -565,6 +584,13 @@ def effects() -> list[Effect]:
         Effect("taken though refused", "lost refusal", taken, lambda w: w.method in REFUSING, ("result",)),
         Effect("changed though refused", "changed though refused", changed, loses, (*SIZES, *SHOWN, "result")),
         Effect("the row left is another's", "wrong row", spoiled, SPOILT.__contains__, SHOWN),
+        Effect(
+            "another's rows",
+            "wrong sequence",
+            looked_up,
+            Where("page", "sent").__eq__,
+            ("brings", "packed", "spans", *SHOWN),
+        ),
         Effect("the last query sees as the first", "position", masked, MASKS.__contains__, ("mask", "sees")),
         Effect(
             "the last layer sees as the one before",

@@ -20,6 +20,9 @@ from hostile.attacks.wrapper import Attacked, Where
 
 SEED = 29
 
+TRANSFERS = ("send", "sent", "expect", "arrive", "lose", "transfers")
+"""The methods of a pool of pages that are about rows in flight."""
+
 CHAPTER_OF = {
     "attend": "attention",
     "attend_batch": "attention",
@@ -27,7 +30,7 @@ CHAPTER_OF = {
     "snapshot": "snapshot",
     "restore": "snapshot",
     "rotate": "rope",
-    "unpack": "parcels",
+    **dict.fromkeys(("unpack", *TRANSFERS), "parcels"),
     "can_append": "questions",
     "can_restore": "questions",
     "meter": "residency",
@@ -132,6 +135,8 @@ def methods(base: Base, claimed: dict[str, Any]) -> list[Where]:
         found.append(Where("store", "attend_batch"))
     if "batch" in claimed:
         found.append(Where("work", "replay"))
+    if base.kind == "page" and "parcels" in claimed:
+        found += [Where("page", method) for method in TRANSFERS]
     if "draft" in claimed:
         found += [Where("round", m) for m in ("draft", "commit", "read", "mask", "offset")]
     if "rope" in claimed:
@@ -216,6 +221,7 @@ NEEDS = {
         ("attend", "queries were answered", "several splits", "a softcap", "learned sinks"), "attention"
     ),
     **dict.fromkeys(("scatter", "step", "batch", "a batch is there", "loaded after a batch"), "batch"),
+    **dict.fromkeys(("send", "expect"), "parcels"),
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",
     **dict.fromkeys(("rotated in attention", *TURNED), "rope"),

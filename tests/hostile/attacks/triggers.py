@@ -241,7 +241,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "bounded": ("rewind", "free"),
     "sink": ("rewind", "free"),
     "store": ("rollback", "reset", "zero", "load", "save", "set_length", "scatter", "step", "batch"),
-    "page": ("fork", "truncate", "drop", "admit"),
+    "page": ("fork", "truncate", "drop", "admit", "send", "expect"),
     "ragged": ("trim", "reorder", "filter", "repeat", "extend"),
     "bucket": ("cut", "sync", "unbind", "bind", "encode", "block", "prefill"),
     "copy": ("alias",),

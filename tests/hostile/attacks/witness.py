@@ -38,6 +38,20 @@ PARCELS = (
     "pack x; carry x y axes=BHDPN cut=1; unpack y",
     "pack x; carry x y axes=PNBHKD page=2; collect y x w; unpack w",
 )
+TRANSFERS = (
+    *(
+        "send {s}",
+        "expect {n}",
+        "lose 0",
+        "send {s}; drop {s}; sent 0 x",
+        "send {s}; append 1 sequence={s}; sent 0 x",
+    ),
+    *("send {s}; send {t}; sent 1 x; sent 0 y", "send {s}; lose 0; drop {s}", "expect {n}; lose 0"),
+    *(
+        "pack x sequence={s}; expect {n}; arrive 0 x",
+        "append {n} sequence={s}; send {s}; sent 0 x; expect {n}; arrive 0 x",
+    ),
+)
 OF_ONE = (
     *(
         "append {n}",
@@ -107,6 +121,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
             "fork 0 {p}; append {n} sequence=1",
             "truncate {s} {p}",
         ),
+        *TRANSFERS,
         *("pack x sequence={s}; drop {s}; unpack x", "pack x sequence={s}; carry x y axes=PNBHD cut=1; unpack y"),
         *(
             "drop {s}",
