@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.serving.lives import Life
+from kvconform.steps.verdict import Verdict
 
 Patch = pytest.MonkeyPatch
 Rule = Callable[[Patch], None]
@@ -24,12 +25,20 @@ LIVES = 50
 """Lives of 150 steps in which a broken rule must show."""
 
 
+def first_broken(life: Callable[..., Life], log: Path, shape: str, **fixed: Any) -> tuple[int, Verdict | None]:
+    """Live until a life of a broken scheduler breaks a clause: give its number, from 1 on, and the verdict; 0 and
+    None if no life does."""
+    for seed in range(LIVES):
+        verdict = life(seed, log, shape, **fixed).judged(log, 150)
+        if verdict.broken:
+            return seed + 1, verdict
+    return 0, None
+
+
 def demand_found(life: Callable[..., Life], log: Path, shape: str, clauses: tuple[str, ...], **fixed: Any) -> None:
     """Fail unless one of the lives of a broken scheduler breaks a clause, and the first one breaks one of these."""
-    for seed in range(LIVES):
-        broken = life(seed, log, shape, **fixed).judged(log, 150).broken
-        if broken:
-            print(seed, broken)
-            assert broken.clause in clauses, broken
-            return
-    pytest.fail(f"no life of {LIVES} shows it")
+    lives, verdict = first_broken(life, log, shape, **fixed)
+    if verdict is None or verdict.broken is None:
+        pytest.fail(f"no life of {LIVES} shows it")
+    print(lives, verdict.broken)
+    assert verdict.broken.clause in clauses, verdict.broken
