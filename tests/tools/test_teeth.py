@@ -29,10 +29,7 @@ def broken_rules(engine: str) -> list[str]:
     return [" ".join(words[key.id].split()).removesuffix(".") for key in table.keys if isinstance(key, ast.Name)]
 
 
-ASKED = [engine for engine in ENGINES if f"\n## {engine}\n" in teeth.PAGE.read_text(encoding="utf-8")]
-
-
-@pytest.mark.parametrize("engine", ASKED)
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_page_has_each_rule_and_each_is_found(engine: str) -> None:
     _, _, part = teeth.PAGE.read_text(encoding="utf-8").partition(f"## {engine}\n")
     lines = [line for line in part.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
