@@ -134,7 +134,6 @@ class Growing(snapshot.Restoring, Packing, Attending):
         if not self.can_rewind(to):
             raise refusals.rewind_range("CACHE-7", to, self.offset)
         self.offset, self.queries = to, None
-        self.store.residual.cut(to)
 
     def snapshot(self, start: int) -> Snapshot | None:
         """A copy, on the device, of the rows from position `start` on."""

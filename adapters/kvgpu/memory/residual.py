@@ -8,7 +8,8 @@ from kvspec.geometry import Config, newest
 
 
 class Residual:
-    """Position p lies in slot p modulo how many rows there may be; those from `over` to before `end` are there."""
+    """Position p lies in slot p modulo how many rows there may be; those from `over` on are there, up to
+    before `end`."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         self.space, self.most = space, newest(config)
@@ -25,9 +26,8 @@ class Residual:
         """Copy the newest of these rows, handed in for the slots from `at` on, into what is reserved."""
         if not self.most:
             return
-        self.cut(at)
         end = at + source.slots
-        self.over = max(self.over, end - self.most)
+        self.over, self.end = max(min(self.over, at), end - self.most), min(self.end, at)
         while self.end < end:
             self.end = max(self.end, self.over)
             n = min(end - self.end, self.most - self.end % self.most)
@@ -42,10 +42,6 @@ class Residual:
     def _put(self, n: int, source: Place, position: int) -> None:
         assert self.rows is not None
         put(self.space.runtime, self.geometry, n, source, self.rows.place, position % self.most)
-
-    def cut(self, to: int) -> None:
-        """Forget the copies of rows at a position and behind."""
-        self.over, self.end = min(self.over, to), min(self.end, to)
 
     def settle(self, offset: int) -> None:
         """Take all rows for gone over."""

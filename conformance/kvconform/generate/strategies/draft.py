@@ -304,7 +304,7 @@ class _Drawing(Drawing):
         queries, width = found[1][letter].queries or 1, found[1][letter].width
         line = st.text("01", min_size=width, max_size=width) if width else st.just("1")
         array = "/".join(self.draw(line) for _ in range(queries))
-        parts = self.of("none", "causal", "window=2", array, f"{array} & causal")
+        parts = self.of("none", "causal", f"window={self.of(2, 2, 2, 0)}", array, f"{array} & causal")
         return f"{letter}: mask round={found[0]} {parts}"
 
     def _snapshot(self) -> str:
