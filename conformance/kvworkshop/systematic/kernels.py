@@ -70,7 +70,7 @@ PARTS = {
     "kernels/tables": Part("tables.inc", ("number", "poison"), (), ("page",)),
     "kernels/casts": Part("casts.inc", (*CASTS, "rope_f16", "rope_bf16"), ("strict.inc",), ("copy", "rope")),
     "kernels/copy": Part("copy.inc", tuple(kernels.COPIES), ("casts.inc",), ("copy", "mem", "residency")),
-    "kernels/rope": Part("rope.inc", tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope",)),
+    "kernels/rope": Part("rope.inc", tuple(kernels.ROPES), ("casts.inc", "strict.inc"), ("rope", "forms")),
     "kernels/strict": Part("strict.inc", ("attend_join", *ATTEND), (), ATTENDED),
     "kernels/parts": Part(
         "parts.inc", ("attend_sinks", "attend_part", "attend_hides"), ("strict.inc",), ("attention",)

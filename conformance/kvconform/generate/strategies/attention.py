@@ -13,6 +13,7 @@ from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.walk_moves import Moves
+from kvspec import notation
 from kvspec.chapters import CHAPTERS
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, caches_with, listed
@@ -219,11 +220,19 @@ def _sinks(op: Operation, kv_heads: int) -> st.SearchStrategy[dict[str, str]]:
     return st.fixed_dictionaries({}, optional={"head_sinks": each.map(listed)})
 
 
+IN_TILES = "attend 2 splits=4 cuts=33 fill=random"
+"""An attend of two parts, one of which has rows in several tiles."""
+
+
 @st.composite
 def parted(draw: st.DrawFn, kind: str, claimed: Collection[str] = CHAPTERS) -> Trace:
-    """Draw a trace of attends, most of them in parts; some cuts are in places that only long histories have."""
+    """Draw a trace of attends, most of them in parts; some cuts are in places that only long histories have. Half
+    of the growing caches begin with so many random rows that a part has several tiles, in several splits."""
     trace = draw(sunk(kind, claimed))
-    return Trace(trace.kind, trace.config, tuple({**op, **draw(_cuts(op))} for op in trace.ops))
+    before = draw(st.sampled_from((0, 0, 40, 90))) if kind == "growing" else 0
+    begun = notation.operations(f"append {before} fill=random; {IN_TILES}") if before else ()
+    ops = (*begun, *({**op, **draw(_cuts(op))} for op in trace.ops))
+    return Trace(trace.kind, trace.config, ops)
 
 
 def _cuts(op: Operation) -> st.SearchStrategy[dict[str, str]]:
