@@ -17,7 +17,8 @@ from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
 from kvspec.notation import sentence
 from kvspec.operations.arguments import ALIKE as ALIKE_FILLS
-from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of
+from kvspec.operations.arguments import IN_RUNS
+from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of, takes_rows
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, opening
 
@@ -51,20 +52,41 @@ def _ends(trace: Trace) -> Iterator[Operation]:
         yield from ({"op": "append", **of, "n": 1}, {"op": "view", **of})
 
 
-MIXED = ("alike", *ALIKE_FILLS, "legible")
+PARTS = (*ALIKE_FILLS, *IN_RUNS)
+MIXED = ("alike", *PARTS, "legible")
 """What rows become beside each other: whole equal rows most, rows that are equal in a part, rows of their own."""
+
+AGAIN = (3, 2)
+"""How often the first operation that takes rows is done, and the second: so neighbours are equal over calls too."""
 
 
 def alike(trace: Trace) -> Trace:
-    """The same trace with rows that are equal in all sequences and caches, and come again at other positions; and
-    beside them rows that are equal in a part."""
+    """The same trace with rows that are equal in all sequences and caches, next to each other or at other
+    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls."""
     drawn = Random(crc32(sentence(trace).encode()))
-    return Trace(trace.kind, trace.config, tuple(_alike(op, drawn.choice(MIXED)) for op in trace.ops))
+    fills, again, ops = _fills(drawn), iter(AGAIN), list[Operation]()
+    for op in trace.ops:
+        if not _takes_others(op):
+            ops.append(op)
+        elif takes_rows(op):
+            ops += [{**op, "fill": next(fills)}] * next(again, 1)
+        else:
+            ops.append({**op, "fill": drawn.choice(MIXED)})
+    return Trace(trace.kind, trace.config, tuple(ops))
 
 
-def _alike(op: Operation, fill: str) -> Operation:
-    fills = "fill" in ARGUMENTS[op["op"]] and argument(op, "fill") in ("legible", "random")
-    return {**op, "fill": fill} if fills and op.get("rope") is None else op
+def _takes_others(op: Operation) -> bool:
+    """Whether an operation takes rows that may as well be others."""
+    fills = "fill" in ARGUMENTS[op["op"]] and argument(op, "fill") in ("legible", "random", "bits")
+    return fills and op.get("rope") is None
+
+
+def _fills(drawn: Random) -> Iterator[str]:
+    """Whole equal neighbours, those that are so in a part, then any, each for some operations."""
+    yield "in_runs"
+    yield drawn.choice(IN_RUNS[1:])
+    while True:
+        yield from [drawn.choice(MIXED)] * drawn.choice((1, 1, 2, 3))
 
 
 def inputs(trace: Trace) -> Trace:

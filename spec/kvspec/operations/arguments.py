@@ -21,7 +21,20 @@ ALIKE = (
 )
 """What rows may hold that are equal to others, in whole or in part; see `kvspec.rows`."""
 
-FILLS = ("legible", "bits", "edges", "random", "fine", "hay", "needle", "copies", "even", "ramp", *ALIKE)
+IN_RUNS = (
+    "in_runs",
+    "keys_in_runs",
+    "values_in_runs",
+    "first_in_runs",
+    "last_in_runs",
+    "sequence_in_runs",
+)
+"""What rows may hold whose neighbours are equal, in whole or in part; see `kvspec.rows`."""
+
+FILLS = (
+    *("legible", "bits", "edges", "random", "fine", "hay", "needle", "copies", "even", "ramp"),
+    *(*ALIKE, *IN_RUNS),
+)
 """What the rows of an append may hold; see `kvspec.rows`."""
 
 QUERIES = ("random", "fine", "huge", "tiny", "zero")

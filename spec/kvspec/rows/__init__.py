@@ -26,7 +26,8 @@ Rows of `fill="alike"` are a, b, c, d and again a: equal in all sequences and ca
 many requests begin with the same words. Rows of the other fills in `ALIKE` are so in a part, and unlike all others
 in the rest: `keys_alike` in keys alone, `values_alike` in values alone, `first_alike` and `last_alike` in one head,
 `but_key_alike` and `but_value_alike` in all but the key, or the value, of the last head. They are known by their
-content, no longer by their place, so what shares rows by content is exercised.
+content, no longer by their place, so what shares rows by content is exercised. Rows of the fills in `IN_RUNS` are
+a, a, a, b, b, c, d, d, in whole or in a part: neighbours are equal, within a call and from one to the next.
 
 Attention is tried on `fill="random"`, numbers between -2 and 2 that every dtype holds exactly; and shown on
 `fill="even"`: keys are zeros, so that every score is 0, and values are the number of the row, 1 for a, 2 for b, so

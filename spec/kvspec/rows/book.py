@@ -12,7 +12,7 @@ from kvspec.forms import Form, Owed, owed
 from kvspec.geometry import DTYPES, Array, Config, heads_of, newest, of_all_ranks, still
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.rows.contents import Contents
-from kvspec.rows.fills import ALIKE, EXACT, MAKE, beginnings, cast, fine, settled, signed, tiny, with_tail
+from kvspec.rows.fills import EXACT, MAKE, PARTS, beginnings, cast, fine, settled, signed, tiny, with_tail
 from kvspec.rows.form_rows import beside_turned
 from kvspec.rows.legible import Name, Place, form_of, legible, name, read, spelled
 from kvspec.rows.serials import ILLEGIBLE, POISONED, ZEROED, letters
@@ -144,7 +144,7 @@ class SerialBook:
         if (form := form_of(shape, kind)) is not None:
             return self._in_form(form, fill, shape, kind, first, n, config.dtype)
         made = MAKE[fill](shape, kind, first, n)
-        if fill in ALIKE:
+        if fill in PARTS:
             return made
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
@@ -164,7 +164,7 @@ class SerialBook:
         if fill in ("even", "ramp") and kind == "k":
             self.by_value |= set(range(first, first + n))
         if fill in EXACT or (fill == "ramp" and kind == "v"):
-            made = MAKE[fill if fill in (*ALIKE, "random") or zeros else "legible"](shape, kind, first, n)
+            made = MAKE[fill if fill in (*PARTS, "random") or zeros else "legible"](shape, kind, first, n)
             self._unread.append(partial(self._remember, kind, first, dtype, made.copy()))
             return made
         made = (tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)

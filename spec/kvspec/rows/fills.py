@@ -133,30 +133,42 @@ def beginnings(keys: Array, config: Config, n: int) -> Array:
     return made
 
 
-REPEATED = 4
-"""The number of different rows among rows that are alike: a, b, c and d."""
+REPEATED = (0, 1, 2, 3)
+"""The serials of rows that are alike, one after another: a, b, c, d, and again a."""
+
+IN_RUNS = (0, 0, 0, 1, 1, 2, 3, 3)
+"""Those of rows whose neighbours are equal: a, a, a, b, b, c, d, d, and again a. Each call begins with a."""
 
 
-Part = Callable[[str, Array, int], Array]
-"""Tells of each head, by the letter of keys or values, the heads and their number, whether it is alike."""
+Part = Callable[[str, Array, Array, int], Array]
+"""Tells of each head of each sequence, by the letter of keys or values, the sequences, the heads and their number,
+whether it is equal to others."""
 
-ALIKE: dict[str, Part] = {
-    "alike": lambda kind, head, heads: head >= 0,
-    "keys_alike": lambda kind, head, heads: (head >= 0) & (kind == "k"),
-    "values_alike": lambda kind, head, heads: (head >= 0) & (kind == "v"),
-    "first_alike": lambda kind, head, heads: head == 0,
-    "last_alike": lambda kind, head, heads: head == heads - 1,
-    "but_key_alike": lambda kind, head, heads: (head < heads - 1) | (kind == "v"),
-    "but_value_alike": lambda kind, head, heads: (head < heads - 1) | (kind == "k"),
+PARTS: dict[str, tuple[tuple[int, ...], Part]] = {
+    "alike": (REPEATED, lambda kind, sequence, head, heads: head >= 0),
+    "keys_alike": (REPEATED, lambda kind, sequence, head, heads: (head >= 0) & (kind == "k")),
+    "values_alike": (REPEATED, lambda kind, sequence, head, heads: (head >= 0) & (kind == "v")),
+    "first_alike": (REPEATED, lambda kind, sequence, head, heads: head == 0),
+    "last_alike": (REPEATED, lambda kind, sequence, head, heads: head == heads - 1),
+    "but_key_alike": (REPEATED, lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "v")),
+    "but_value_alike": (REPEATED, lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "k")),
+    "in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head >= 0),
+    "keys_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (head >= 0) & (kind == "k")),
+    "values_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (head >= 0) & (kind == "v")),
+    "first_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head == 0),
+    "last_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head == heads - 1),
+    "sequence_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (sequence == 0) & (head >= 0)),
 }
-"""The parts of rows that are alike, by fill."""
+"""The serials of rows that are equal to others, and the parts in which they are, by fill."""
 
 
-def alike(config: Config, kind: str, first: int, n: int, part: Part) -> Array:
-    """Legible rows; in the heads that are alike a, b, c, d, a, b and so on, whatever rows came before."""
+def equal(config: Config, kind: str, first: int, n: int, serials: tuple[int, ...], part: Part) -> Array:
+    """Legible rows; in the part that is equal to others those of these serials, whatever rows came before."""
     own, heads = legible(config, kind, first, n), max(0, config.kv_heads)
-    repeated = legible(config, kind, 0, REPEATED).take(np.arange(own.shape[2]) % REPEATED, axis=2)
-    return np.where(part(kind, np.arange(heads), heads)[:, None, None], repeated, own)
+    each = np.take(serials, np.arange(own.shape[2]) % len(serials))
+    repeated = legible(config, kind, 0, max(serials) + 1).take(each, axis=2)
+    there = part(kind, np.arange(own.shape[0])[:, None], np.arange(heads), heads)
+    return np.where(there[..., None, None], repeated, own)
 
 
 HUGE, TINY = np.float32(2.0**40), np.float32(2.0**-40)
@@ -183,12 +195,12 @@ MAKE: dict[str, Callable[[Config, str, int, int], Array]] = {
     "copies": copies,
     "even": even,
     "ramp": ramp,
-    **{name: partial(alike, part=part) for name, part in ALIKE.items()},
+    **{name: partial(equal, serials=serials, part=part) for name, (serials, part) in PARTS.items()},
 }
 """Functions that make rows, by an operation's `fill`."""
 
 
-EXACT = ("legible", "random", "needle", "even", *ALIKE)
+EXACT = ("legible", "random", "needle", "even", *PARTS)
 """The fills whose rows are kept to the bit in a form; there they are all made of codes."""
 
 

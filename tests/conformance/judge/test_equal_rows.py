@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.generate.amounts import QUICK_TRACES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import alike, blind
@@ -18,7 +19,8 @@ from kvref.page import Pages
 from kvspec.contract import description
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence, sentence
-from kvspec.operations.arguments import ALIKE
+from kvspec.operations.arguments import ALIKE, IN_RUNS
+from kvspec.operations.table import takes_rows
 from kvspec.rows.fills import MAKE
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -32,7 +34,7 @@ REPLAY = (
     "page kv_heads=1 page_size=2 pages=6: admit; append 4 fill=alike; truncate 0 0; admit; append 4 sequence=1; "
     "append 2 sequence=0 fill=alike"
 )
-"""The replay of issue 29."""
+"""Appends to two sequences whose first page is equal, one of which was truncated before."""
 
 
 def judged(trace: Trace, adapter: Any, level: str | None = None) -> TrialResult:
@@ -50,7 +52,7 @@ def drawn(chapter: str, share: int) -> list[Trace]:
     return [alike(t) for traces in explored(chapter) for t in traces[::share]]
 
 
-def test_the_replay_of_the_issue_fails_at_level_visible() -> None:
+def test_a_page_that_is_found_again_after_it_was_given_back_fails_at_level_visible() -> None:
     trace = from_sentence(REPLAY)
     assert not judged(trace, pool(Pages)).failed
     seen = judged(trace, pool(Remembers))
@@ -139,7 +141,46 @@ def test_rows_are_alike_in_the_parts_that_the_fill_names(fill: str) -> None:
     assert same == parts[fill]
 
 
+@pytest.mark.parametrize("fill", IN_RUNS)
+def test_neighbours_are_equal_in_the_parts_that_the_fill_names(fill: str) -> None:
+    config = Config(batch=2, kv_heads=3, k_dim=8, v_dim=8)
+    found = {k: MAKE[fill](config, k, 100, 9) for k in "kv"}
+    each = {(k, b, h): found[k][b, h] for k in "kv" for b in range(2) for h in range(3)}
+    runs = (0, 0, 0, 1, 1, 2, 3, 3, 0)
+    named = {at: [[*map(bytes, rows)].index(bytes(row)) for row in rows] for at, rows in each.items()}
+    in_runs = {at for at, first in named.items() if first == [runs.index(n) for n in runs]}
+    assert all(first == [*range(9)] for at, first in named.items() if at not in in_runs)
+    parts = {
+        "in_runs": {*each},
+        "keys_in_runs": {at for at in each if at[0] == "k"},
+        "values_in_runs": {at for at in each if at[0] == "v"},
+        "first_in_runs": {at for at in each if at[2] == 0},
+        "last_in_runs": {at for at in each if at[2] == 2},
+        "sequence_in_runs": {at for at in each if at[1] == 0},
+    }
+    assert in_runs == parts[fill]
+
+
+GIVEN_ROWS = [chapter for chapter in explorations() if chapter != "keyed"]
+"""The chapters whose traces say what rows hold; those of KEY follow from tokens."""
+
+
+@pytest.mark.parametrize("chapter", GIVEN_ROWS)
+def test_even_the_fewest_traces_have_equal_neighbours_over_several_calls(chapter: str) -> None:
+    """Those of `--quick`: one trace of each exploration, but for those whose rows are numbers alone."""
+    few = [sample.some(e.strategy(), QUICK_TRACES, seed=0)[-1] for e in explorations()[chapter]]
+    taken = [ops for trace in few if (ops := [op for op in alike(trace).ops if takes_rows(op)])]
+    found = [ops for ops in taken if any(equal(ops[i : i + 3]) for i in range(len(ops)))]
+    assert found and len(found) >= 0.5 * len(taken), [ops for ops in taken if ops not in found]
+
+
+def equal(ops: list[Any]) -> bool:
+    """Whether these are three calls of equal rows on the same cache."""
+    return len(ops) == 3 and ops[0] == ops[1] == ops[2] and ops[0].get("fill") == "in_runs"
+
+
 @pytest.mark.parametrize("chapter", one_in(9, explorations()))
 def test_every_sort_of_equal_rows_is_drawn_in_every_chapter(chapter: str) -> None:
     fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
-    assert set(ALIKE) <= fills, set(ALIKE) - fills
+    wanted = {*ALIKE, *IN_RUNS}
+    assert wanted <= fills, wanted - fills
