@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kvspec import notation
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations.arguments import IN_RUNS
 from kvspec.rows import fills
 from kvspec.rows.book import SerialBook, describe
 from kvspec.rows.legible import legible, read
@@ -103,7 +104,9 @@ def test_rows_read_elsewhere_than_they_were_handed_in_spell_nothing(dtype: str, 
     """Heads or sequences 8 apart, as where a kernel reads the first tile for all, and keys as values."""
     book, c = SerialBook(), config(8, dtype, batch=17, kv_heads=17)
     keys, values = book.rows({"op": "append", "n": 3, "fill": fill}, c, 3)
-    assert (book.read(keys, "k") == np.arange(3)).all() and (book.read(values, "v") == np.arange(3)).all()
+    for read_back in (book.read(keys, "k"), book.read(values, "v")):
+        own = read_back == np.arange(3)
+        assert (own | (read_back == 0) if fill in IN_RUNS else own).all()  # of equal rows each is read as the first
     assert (book.read(np.roll(keys, 8, 1), "k") == ILLEGIBLE).all()
     assert (book.read(np.roll(keys, 8, 0), "k") == ILLEGIBLE).all()
     assert (book.read(keys, "v") == ILLEGIBLE).all()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
+from kvconform.generate import concerning
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
 from kvconform.generate.real_geometry import GEOMETRIES, at, within
@@ -13,13 +14,28 @@ from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
-from kvspec.registry import KINDS
+from kvspec.registry import KINDS, LETTERS
 
 
 def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
-    """One for each kind of cache."""
+    """One for each kind of cache; and one for each that may be in a form and have several sequences."""
     for kind in (chapter for chapter in chapters if chapter in KINDS):
         yield Check(f"{kind}/geometry/examples", kind, frozenset({kind}), partial(_judge, kind=kind))
+    for kind in IN_FORMS if FORMS in chapters else ():
+        needs = frozenset({FORMS, kind})
+        yield Check(f"{FORMS}/geometry/{kind}", FORMS, needs, partial(_judge_in_forms, kind=kind))
+
+
+FORMS, IN_FORMS = LETTERS["ROW"], ("growing", "ring")
+
+
+def _judge_in_forms(under_test: AdapterUnderTest, kind: str) -> None:
+    """Judge caches of many heads and of many sequences in each sort of form: worked examples have none of these, as
+    other widths may not fit their forms."""
+    from kvconform.generate.strategies import forms  # needs Hypothesis, which those who judge no form may lack
+
+    traces = concerning.some(forms.at_sizes(kind, under_test.adapter.chapters), under_test.clauses)
+    under_test.judge_all(under_test.fitting(traces), "geometry", FORMS)
 
 
 def _judge(under_test: AdapterUnderTest, kind: str) -> None:

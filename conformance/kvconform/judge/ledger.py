@@ -168,7 +168,8 @@ class Accounts:
         sequences = len(before.get("sequences") or got.values.get("sequences") or ())
         again = _same(op) in self._done.get(name, ())
         append = costs.of_chapter(kind).get("append")
-        return Case(op, kind, cache, got, self._saved, sequences, self._layers(op, got), again, append)
+        layers = self._layers(op, got)
+        return Case(op, kind, cache, got, self._saved, sequences, layers, again, append, self._shares)
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
         """The caches of a whole round."""

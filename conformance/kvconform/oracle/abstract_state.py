@@ -62,7 +62,7 @@ def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int])
     slots = _numbered(cache.rows.shown(slice(live)).keys, book, numbers)
     spare = len(cache.rows) - live
     if isinstance(cache, Growing):
-        over = (cache.rows.over,) if isinstance(cache.rows, Residual) else ()
+        over = (min(cache.rows.over, live),) if isinstance(cache.rows, Residual) else ()
         return cache.offset, cache.written, spare, slots, *over
     return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
 

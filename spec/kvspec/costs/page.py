@@ -7,7 +7,7 @@ from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Case, Cost, bounded, how,
 
 def append(case: Case) -> Cost:
     """Append rows to a sequence: one launch, and more if pages are taken."""
-    n, row, taken = case.op["n"], case.config.row_bytes, _freed(case, -1)
+    n, row, taken = case.op["n"], case.config.row_bytes, max(_freed(case, -1), case.shares)
     if n == 0:
         return no_rows(case)
     arriving = 0 if case.resident else BUFFER

@@ -116,6 +116,8 @@ class Case(Struct, frozen=True):
     """Whether the cache has done the same before, with as many rows, queries and other inputs."""
     append: Callable[[Case], Cost] | None = None
     """The cost of an append to this kind of cache."""
+    shares: bool = False
+    """Whether a pool shares pages of equal rows: one that it took may be given back in the same operation."""
 
     @property
     def config(self) -> Config:

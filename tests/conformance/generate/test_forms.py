@@ -3,8 +3,9 @@ found."""
 
 import pytest
 
+from kvconform.checks import geometry, suite
 from kvconform.generate.fit_to_adapter import fitted, suits
-from kvconform.generate.strategies.forms import FORMS, SMALL, fitting, in_form, moves
+from kvconform.generate.strategies.forms import FORMS, SMALL, at_sizes, fitting, in_form, moves
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference, claims
 from kvspec import notation
@@ -54,6 +55,28 @@ def test_a_limit_that_is_no_list_of_forms_is_refused(limit):
     said = {"name": "x", "chapters": KINDS, "limits": {"form": limit}}
     with pytest.raises(BadInput, match="form"):
         description(said)
+
+
+@pytest.mark.parametrize("kind", geometry.IN_FORMS)
+def test_each_sort_of_form_has_many_heads_and_many_sequences_and_a_row_behind_a_refused_rewind(kind):
+    traces, about = at_sizes(kind), claims()
+    sizes = [(each.kv_heads >= 64, each.batch >= 33) for each in (trace.config for trace in traces)]
+    forms_ = {trace.config.form for trace in traces}
+    met = {(trace.config.form, *size) for trace, size in zip(traces, sizes, strict=True)}
+    assert met == {(form, heads, not heads) for form in forms_ for heads in (True, False)} and len(forms_) >= 7
+    for level in ("storage", "visible"):
+        for trace in traces:
+            seen = trial.on(trace, lambda observe: CitingReference(observe=observe), about, level)
+            results = [(op["op"], want.result) for op, (want, _) in zip(trace.ops, seen.steps, strict=True)]
+            assert not seen.failed and results[1:3] == [("rewind", "refused"), ("append", "ok")]
+
+
+@pytest.mark.parametrize("kind", geometry.IN_FORMS)
+def test_they_are_judged_in_quick_runs_of_a_cache_of_one_kind(kind):
+    check = suite.suite((kind, "forms"))[f"forms/geometry/{kind}"]
+    alone = description({"name": "x", "chapters": dict.fromkeys((kind, "forms"), "visible")})
+    assert not check.takes_long and not check.lacks(alone.chapters)
+    assert len(list(fitted(at_sizes(kind, alone.chapters), alone))) == len(at_sizes(kind))
 
 
 NO_FORMS = ("int9/2", "int8/2;", "int8/2,int8/2,int8/2", "e4m3/t" + ":1" * 65, "int8/" + "9" * 99)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hostile.attacks.triggers import AXES, Place, axes
+from hostile.attacks.triggers import AXES, Place, axes, like_before
 from hostile.attacks.wrapper import Do, Event, Where, length
 from kvspec.contract import Pair
 from kvspec.errors import Refused, Unsupported
@@ -78,10 +78,25 @@ def emptied(array: Array, letters: str, event: Event) -> Array:
     return made
 
 
+def unwritten(n: int) -> Alter:
+    """Rows that are equal to the n before them are zeros."""
+
+    def alter(array: Array, letters: str, event: Event) -> Array:
+        made, like = array.copy(), like_before(event, n)
+        if len(like) == array.shape[letters.index("n")]:
+            made[(*[slice(None)] * letters.index("n"), like)] = 0
+        return made
+
+    return alter
+
+
 ROWS: dict[str, tuple[str, str, Alter]] = {
     "the last row is the one before": ("wrong row", "n", along("n", last_from(1))),
     "the last row is the first": ("wrong row", "n", along("n", lambda n: [*range(n - 1), 0])),
     "the last row is zeros": ("wrong row", "n", emptied),
+    "rows like the one before are zeros": ("wrong row", "n", unwritten(1)),
+    "rows like the two before are zeros": ("wrong row", "n", unwritten(2)),
+    "rows like the five before are zeros": ("wrong row", "n", unwritten(5)),
     "the last head is the one before": ("wrong head", "h", along("h", last_from(1))),
     "the last head is the first": ("wrong head", "h", along("h", last_from(64))),
     "the last sequence is the one before": ("wrong sequence", "b", along("b", last_from(1))),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hostile.attacks.bases import Base, Claiming, bases
 from hostile.attacks.effects import ROWS, Effect, effects
-from hostile.attacks.triggers import FORMS, TURNED, Trigger, triggers
+from hostile.attacks.triggers import CONTENTS, TURNED, Trigger, form_of, triggers
 from hostile.attacks.wrapper import Attacked, Where
 
 SEED = 29
@@ -66,7 +66,7 @@ class Attack(NamedTuple):
             return "batch"
         if self.base.kind in ("layers", "keyed"):
             return self.base.kind
-        if self.trigger.id in FORMS:
+        if form_of(self.trigger.id):
             return "forms"
         return CHAPTER_OF.get(self.where.method, self.base.kind)
 
@@ -166,12 +166,18 @@ SAME += ("the last two rows change places",)
 """Changes that move rows."""
 
 
+RUNS = tuple(name for name in CONTENTS if "equal rows" in name)
+"""The triggers of rows whose neighbours are equal."""
+
+
 def equivalent(where: Where, trigger: Trigger, effect: Effect, visible: bool) -> str:
     """Why a combination is no attack; empty if it is one. A wrong cache that is not wrong in anything that a query
     can need, or that no trace can tell from a right one, is none."""
     name = effect.id.rpartition(" (")[0]
     moves, told = name in SAME, effect.id.endswith("(told)")
     if trigger.id.startswith("equal") and (moves or name.startswith("the last sequence")):
+        return "equal rows that change places are the same rows"
+    if trigger.id in RUNS and (moves or effect.id.startswith("the last sequence")):
         return "equal rows that change places are the same rows"
     if trigger.id == "keys of the step before" and moves:
         return "a row that is replaced by its equal is the same row"
@@ -225,14 +231,13 @@ NEEDS = {
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",
     **dict.fromkeys(("rotated in attention", *TURNED), "rope"),
-    **dict.fromkeys(FORMS, "forms"),
 }
 """The chapters whose operations a trigger is about."""
 
 
 def needs(trigger: Trigger) -> tuple[str, ...]:
     """The chapter beside a kind that a trigger is about, if there is one."""
-    found = NEEDS.get(trigger.id.removeprefix("right after "))
+    found = "forms" if form_of(trigger.id) else NEEDS.get(trigger.id.removeprefix("right after "))
     return (found,) if found else ()
 
 

@@ -300,6 +300,51 @@ def repeats(event: Event) -> bool:
     return bool(found) and len(event.life.newest) > 1 and found[-1:] == rows(event, event.life.newest[-2])[-1:]
 
 
+def run(event: Event) -> list[Array]:
+    """The newest rows of the keys and of the values, each `[rows, ...]`: those given, behind those of the operation
+    before where these are of the same sort."""
+    axis = 0 if event.where.kind == "copy" else -2
+    here, before = ([np.moveaxis(a, axis, 0) for a in each[-2:]] for each in (event.arrays, event.life.newest))
+    sorts = [[(len(a), a.shape[1:], a.dtype) for a in each] for each in (here, before)]
+    same = len(before) == 2 and [s[1:] for s in sorts[0]] == [s[1:] for s in sorts[1]]
+    same = same and sorts[1][0][0] == sorts[1][1][0]
+    return [np.concatenate(pair) for pair in zip(before, here, strict=True)] if same else here
+
+
+def neighbours(rows: Array, n: int) -> Array:
+    """Whether the newest rows, so many, are equal to the bit, in each place that is no element."""
+    if len(rows) < n:
+        return np.zeros(rows.shape[1:-1], bool)
+    words = np.ascontiguousarray(rows[-n:]).view(np.uint8).reshape(n, *rows.shape[1:-1], -1)
+    return np.array((words == words[-1]).all(axis=(0, -1)))
+
+
+def like_before(event: Event, n: int) -> Array:
+    """Which of the rows that are given are equal to the n before them, in keys and values of all heads."""
+    if len(event.arrays) < 2 or not all(a.size for a in event.arrays[-2:]):
+        return np.zeros(rows_given(event), bool)
+    words = [np.ascontiguousarray(r).view(np.uint8).reshape(len(r), -1) for r in run(event)]
+    same = np.logical_and(*((w[1:] == w[:-1]).all(axis=1) for w in words)) if len(words[0]) > 1 else []
+    each = [i >= n and all(same[i - n : i]) for i in range(len(words[0]))]
+    return np.array(each[len(each) - rows_given(event) :], bool)
+
+
+def in_run(event: Event, keys: int, values: int) -> bool:
+    """Tell whether so many of the newest keys are equal, and so many values; where one says 0, not even two are."""
+    found = [neighbours(r, n or 2).all() for r, n in zip(run(event), (keys, values), strict=True)]
+    return bool(event.arrays[-1].size) and found == [n > 0 for n in (keys, values)]
+
+
+def in_part(event: Event, axis: int) -> bool:
+    """Tell whether the two newest rows are equal in the first place along an axis of `[sequences, heads]`, and in
+    no other: in the first head, or in the first sequence."""
+    if event.arrays[-1].ndim != 4:
+        return False
+    keys, values = (neighbours(r, 2) for r in run(event))
+    each = (keys & values).all(axis=1 - axis)
+    return bool(len(each) > 1 and each[0] and not each[1:].any())
+
+
 def any_(event: Event, test: Callable[[Any], Any]) -> bool:
     """Tell whether something holds of the keys or the values given."""
     return any(bool(np.any(test(a.astype(np.float64)))) for a in event.arrays[-2:])
@@ -309,6 +354,14 @@ CONTENTS: dict[str, Callable[[Event], bool]] = {
     "equal keys": lambda e: repeated(e, -2),
     "equal values": lambda e: repeated(e, -1),
     "keys of the step before": repeats,
+    "the second of equal rows": lambda e: bool(like_before(e, 1).any()),
+    "the third of equal rows": lambda e: bool(like_before(e, 2).any()),
+    "the sixth of equal rows": lambda e: bool(like_before(e, 5).any()),
+    "equal rows from a call to the next": lambda e: rows_given(e) == 1 and in_run(e, 2, 2),
+    "the second of equal keys, of other values": lambda e: in_run(e, 2, 0),
+    "the second of equal values, of other keys": lambda e: in_run(e, 0, 2),
+    "the second of rows that are equal in the first head": lambda e: in_part(e, 1),
+    "the second of rows that are equal in the first sequence": lambda e: in_part(e, 0),
     "keys of zeros": lambda e: e.arrays[-2].size > 0 and not np.any(e.arrays[-2]),
     "a NaN": lambda e: any_(e, np.isnan),
     "an infinity": lambda e: any_(e, np.isinf),
@@ -459,11 +512,50 @@ FORMS: dict[str, Callable[[str], bool]] = {
 """What a form may be."""
 
 
+FORMS_AT: dict[str, tuple[tuple[str, int], ...]] = {
+    "codes of 4 bits": (("kv_heads", 9), ("kv_heads", 33), ("batch", 4), ("batch", 17)),
+    "codes that are floats": (("kv_heads", 17), ("batch", 9)),
+    "scales that are given": (("batch", 4), ("batch", 17)),
+    "a scale for a row": (("kv_heads", 9), ("kv_heads", 40), ("batch", 9)),
+    "blocks of 32": (("kv_heads", 5), ("kv_heads", 17), ("batch", 4), ("batch", 9)),
+    "latent rows": (("batch", 4), ("batch", 17)),
+    "a form of keys and one of values": (("kv_heads", 9), ("batch", 9)),
+}
+"""The sizes from which on forms are attacked: by heads, and by sequences."""
+
+REFUSED = ("codes of 4 bits", "blocks of 32")
+"""The forms that are attacked right after a rewind that was refused."""
+
+
 def in_forms() -> Iterator[Trigger]:
-    """Forms of rows."""
+    """Forms of rows; at sizes; and after a rewind that was refused."""
     for name, when in FORMS.items():
-        suits = lambda where: where.kind in ("growing", "ring")  # noqa: E731
-        yield Trigger(name, "combination", lambda e, w=when: w(e.config.form or ""), suits)
+        yield Trigger(name, "combination", lambda e, w=when: w(e.config.form or ""), has_forms)
+        for size, start in FORMS_AT[name]:
+            yield Trigger(
+                f"{name}, {size} from {start}",
+                "combination",
+                lambda e, w=when, s=size, n=start: w(e.config.form or "") and measured(e, s) >= n,
+                has_forms,
+            )
+    for name in REFUSED:
+        yield Trigger(
+            f"{name}, a rewind was refused",
+            "combination",
+            lambda e, w=FORMS[name]: w(e.config.form or "") and e.previous == "rewind!",
+            has_forms,
+        )
+
+
+def has_forms(where: Where) -> bool:
+    """Tell whether attacks on forms are put on a kind."""
+    return where.kind in ("growing", "ring")
+
+
+def form_of(trigger: str) -> str:
+    """The form that a trigger is about; empty if it is about none."""
+    name = trigger.partition(", ")[0]
+    return name if name in FORMS else ""
 
 
 SORTS = ("size", "two sizes", "place", "order", "content", "count", "observation", "combination")

@@ -15,7 +15,7 @@ import numpy as np
 
 from hostile.attacks.grammar import Attack
 from hostile.attacks.judging import Noting
-from hostile.attacks.triggers import OF_BATCHES
+from hostile.attacks.triggers import OF_BATCHES, form_of
 from kvconform.bugs.time_limit import Hang, time_limit
 from kvconform.generate.fit_to_adapter import suits
 from kvconform.judge import trial
@@ -23,6 +23,7 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.notation import from_sentence, sentence
+from kvspec.operations.arguments import IN_RUNS
 from kvspec.operations.table import CHAPTER_OF
 from kvspec.registry import KINDS
 from kvspec.session.driver import Session
@@ -179,7 +180,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
 }
 """Operations of each kind: n rows, position p, sequences s and t, layer l, m sequences."""
 
-FILLS = ("legible", "alike", "bits", "edges", "even", "random")
+FILLS = ("legible", "alike", "bits", "edges", "even", "random", *IN_RUNS)
 
 
 class Sizes(NamedTuple):
@@ -228,7 +229,8 @@ def sizes(attack: Attack) -> Sizes:
     needed = NEEDED.get(attack.effect.id.partition("last ")[2].partition(" ")[0], {})
     fields: dict[str, Any] = {"kv_heads": 2, **needed, **named}
     fields |= {"dtype": said[:4].strip(",")} if said.startswith(("bf16", "f32")) else {}
-    fields |= FORMED.get(said, {})
+    fields |= {"batch": 3} if "the first sequence" in said else {}
+    fields |= FORMED.get(form_of(said), {})
     return Sizes(fields, rows, several, int(calls[1]) if calls else 0)
 
 
@@ -317,10 +319,11 @@ def drawn(attack: Attack, asked: Sizes, random: Random, claimed: Collection[str]
     name = OPERATION.get(attack.where.method, attack.where.method)
     own = [t for t in templates if re.search(rf"\b{name}\b", t)] or templates
     after = re.match(r"right after (\w+)", attack.trigger.id)
+    refused = ["rewind 99999"] if "a rewind was refused" in attack.trigger.id else []
     before = [t for t in templates if after and t.split("; ")[-1].split()[0] == OPERATION.get(after[1], after[1])]
     chosen = [random.choice(templates) for _ in range(random.randint(2, 10))]
     for _ in range(2):
-        chosen += [random.choice(before)] if before else []
+        chosen += [random.choice(before)] if before else refused
         chosen += [random.choice(own)] * (3 if "in a row" in attack.trigger.id else 1)
     if asked.calls:
         again = random.choice([t for t in own if ";" not in t] or own)

@@ -3,7 +3,7 @@ form; and the widths and heads of released models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,10 @@ from kvconform.generate.strategies import caches, growing, mem, page, parcels, r
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvspec import notation
+from kvspec.chapters import CHAPTERS
 from kvspec.forms import parsed
 from kvspec.geometry import Config
-from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, caches_with
+from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, caches_with, chapters_of
 from kvspec.registry import fields_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -206,6 +207,27 @@ def real_pages(draw: st.DrawFn, more: tuple[str, ...] = ()) -> Trace:
 
 def _trace(kind: str, config: Config, texts: list[str]) -> Trace:
     return Trace(kind, config, tuple(op for text in texts for op in notation.operations(text)))
+
+
+AT_SIZES = ("int4/4", "int8/1", "q8_0,q4_0", "e5m2/4", "e4m3/t:0.5", "int8/8,e5m2/1", "latent")
+"""One form of each sort, for caches of many heads and of many sequences."""
+
+SIZES = ({"kv_heads": 64}, {"batch": 33})
+
+LIVED = (
+    "append 3; rewind 99999; append 1 fill=random; rewind 3; append 2; attend 1; snapshot s; append 1; "
+    "restore s 5; view; free; append 2; view"
+)
+"""What happens to them: the first rewind is refused, and a row behind it is read."""
+
+
+def at_sizes(kind: str, chapters: Collection[str] = CHAPTERS) -> list[Trace]:
+    """Give a life of a cache in each sort of form, with many heads and with many sequences, without what takes
+    other chapters than these."""
+    lived = tuple(op for op in notation.operations(LIVED) if set(chapters_of(op)) <= {*chapters})
+    own = {"window": 4} if kind == "ring" else {}
+    shapes = [fitting(Config(**own, **sizes), form) for form in AT_SIZES for sizes in SIZES]  # type: ignore[arg-type]
+    return [Trace(kind, shape, lived) for shape in shapes]
 
 
 attended_pages = partial(page.explored, more=("attend",) * 5)
