@@ -226,7 +226,7 @@ def at_sizes(kind: str, chapters: Collection[str] = CHAPTERS) -> list[Trace]:
     other chapters than these."""
     lived = tuple(op for op in notation.operations(LIVED) if set(chapters_of(op)) <= {*chapters})
     own = {"window": 4} if kind == "ring" else {}
-    shapes = [fitting(Config(**own, **sizes), form) for form in AT_SIZES for sizes in SIZES]  # type: ignore[arg-type]
+    shapes = [fitting(Config(**own, **sizes), form) for form in AT_SIZES for sizes in SIZES]
     return [Trace(kind, shape, lived) for shape in shapes]
 
 
