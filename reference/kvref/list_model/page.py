@@ -245,13 +245,12 @@ class PoolModel:
             raise Refused("CACHE-2", "rows of another geometry")
         _, new, shared = self._room(one, n)
         free = self.free_pages()
-        if new > free and self._shares_enough(new):
+        if new <= free or self._shares_enough(new):
             return one
+        free = free if self.said is None else self.said  # a pool that shares more has pages where others have none
         if new - shared > free:
             raise refusals_page.full("PAGE-13", n, new, free)
-        if new > free:
-            raise refusals_page.no_copy("PAGE-21", n, new - shared, free)
-        return one
+        raise refusals_page.no_copy("PAGE-21", n, new - shared, free)
 
     def _shares_enough(self, new: int) -> bool:
         """Whether the adapter has room because it shares pages: surely where it says so, one for a copy among
