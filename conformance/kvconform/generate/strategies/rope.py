@@ -175,7 +175,7 @@ class _Drawing(Drawing):
     def _scaling(self, dims: int, original: int) -> str:
         """Draw a scaling of rows of these many elements; now and then one that is refused."""
         factor = self.of(1, 1.3, 4, 32)
-        bounds, m = self.of("", ":32:1", ":8:2"), self.of("", ":1", ":0.75")
+        bounds, m = self.of("", ":32:1", ":8:2", ":32:11"), self.of("", ":1", ":0.75")
         lists = (",".join(str(self.of(1, 1.08, 2.5, 1 + i)) for i in range(dims // 2)) for _ in range(2))
         made = (
             f"linear:{factor}",
