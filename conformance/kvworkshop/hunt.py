@@ -209,19 +209,26 @@ class _Hunter:
 
     def shortest(self, kills: Sequence[Kill], shorten: bool = True) -> Kill | None:
         """The shortest kill, shortened further if it is long; one that blames a right clause, if there is one."""
+        if not self.systematic:  # an adapter may keep something of the traces before: what shows it alone is better
+            kills = [k for k in kills if not k.trace.ops or self._fails(k.trace, k)] or kills
         best = min(kills, key=lambda k: (not self._right(k), written(k.trace)), default=None)
         if best is None or not shorten or written(best.trace) <= SHORT or not best.clauses:
             return best
         ends = time.monotonic() + SECONDS
         short = shrink(best.trace, lambda t: self._fails(t, best) if time.monotonic() < ends else 0, ATTEMPTS)
-        result = self.run(short)
+        result = self._alone(short)
         if isinstance(result, str) or not result.failed:
             return best
         return Kill(best.source, result.blamed, short, result.differences[0].message)
 
+    def _alone(self, trace: Trace) -> TrialResult | str:
+        """The result of a trial; of a bug that may keep something, on an adapter that has met no other trace."""
+        self.adapter = self.adapter if self.systematic else self.mutant.adapter()
+        return self.run(trace)
+
     def _fails(self, trace: Trace, kill: Kill) -> int:
         """Steps until a trace fails with a clause of this kill; 0 if it does not."""
-        result = self.run(trace)
+        result = self._alone(trace)
         if isinstance(result, str) or not result.failed:
             return 0
         return len(result.steps) if set(result.blamed) & set(kill.clauses) else 0

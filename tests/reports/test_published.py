@@ -10,6 +10,7 @@ import pytest
 
 from kvconform.commands.report import load
 from kvconform.runner.record import output
+from kvspec.records.mutants import Matrix
 from kvspec.records.run import Record
 from support.samples.record_samples import failing, passing
 from tools import release_check
@@ -29,6 +30,23 @@ def test_a_published_record_says_that_all_is_well_and_has_its_markdown_beside_it
     if isinstance(record, Record):
         well = release_check.passes(record) and release_check.ended_well(record)
         assert well or release_check.cut_short(record)
+
+
+MANY = {
+    "wrong-page/CountOfAByte": "a page that more sequences have than a byte counts",
+    "aliased-snapshot/SixtyFourSnapshots": "the 65th snapshot",
+    "aliased-snapshot/UndoesFiveWrites": "more writes behind a snapshot than are undone",
+}
+"""Bugs that no short trace shows, and what they take."""
+
+
+def test_the_shortest_traces_of_bugs_are_short() -> None:
+    (matrix,) = load([PUBLISHED / "mutants" / "mutants.json"])
+    assert isinstance(matrix, Matrix)
+    bugs = [m for m in matrix.mutants if m.bug_class not in ("control", "fake", "systematic")]
+    assert all(m.killed for m in bugs) and len(bugs) > 600
+    assert {m.id for m in bugs if m.operations > 10} == {*MANY}
+    assert sum(m.operations > 8 for m in bugs) - len(MANY) <= len(bugs) // 100
 
 
 def test_a_run_that_was_cut_short_is_no_excuse_but_for_a_lent_gpu_that_found_nothing() -> None:

@@ -24,6 +24,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvref.growing import Growing
 from kvspec.contract import Pair
 from kvspec.contract.description import description
+from kvspec.geometry import Array
 from kvspec.notation import from_sentence, sentence
 from kvspec.records.mutants import Matrix
 from kvspec.trace import Trace
@@ -231,6 +232,29 @@ def test_the_shortest_trace_is_shown_and_still_fails() -> None:
     assert rows >= 4 and found.operations <= 2
     seen = hunt._Hunter(m).run(found.shortest.trace)
     assert not isinstance(seen, str) and seen.failed
+
+
+class Remembering(Growing):
+    """Its newest row is of zeros once a cache before it, of the same adapter, was appended to."""
+
+    before = 0
+
+    def append(self, keys: Array, values: Array) -> None:
+        super().append(*map(np.zeros_like, (keys, values)) if Remembering.before else (keys, values))
+        Remembering.before += 1
+
+
+def remembering() -> Reference:
+    Remembering.before = 0
+    return having(growing=Remembering)()
+
+
+def test_a_trace_that_shows_a_bug_alone_is_better_than_one_that_shows_it_behind_others() -> None:
+    hunter = hunt._Hunter(mutant(remembering))
+    alone, behind = (from_sentence(f"growing: {ops}") for ops in ("append 1; append 1", "append 1"))
+    kills = [hunter._try("explored", Item(trace)) for trace in (alone, behind)]
+    best = hunter.shortest([kill for kill in kills if kill])
+    assert all(kills) and best is not None and best.trace.ops == alone.ops
 
 
 def test_only_the_time_of_the_first_thread_is_limited_and_the_alarm_is_taken_back() -> None:
