@@ -13,6 +13,7 @@ from kvconform.generate.real_geometry import GEOMETRIES, at, within
 from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
+from kvspec.operations.table import caches_with
 from kvspec.reading.clauses import index
 from kvspec.registry import KINDS, LETTERS
 
@@ -26,7 +27,8 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
         yield Check(f"{FORMS}/geometry/{kind}", FORMS, needs, partial(_judge_in_forms, kind=kind))
 
 
-FORMS, IN_FORMS = LETTERS["ROW"], ("growing", "ring")
+FORMS, IN_FORMS = LETTERS["ROW"], caches_with("plan")
+"""The chapter of forms; and the caches of one sequence whose memory is planned, as each row has its bytes."""
 
 
 def _judge_in_forms(under_test: AdapterUnderTest, kind: str) -> None:
