@@ -8,8 +8,8 @@ from kvspec.geometry import Config, newest
 
 
 class Residual:
-    """Position p lies in slot p modulo how many rows there may be; those from `over` on are there, up to
-    before `end`."""
+    """Holds copies of the positions from `over` to `end` - 1, at most `most`; that of position p lies in slot
+    p % most."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         self.space, self.most = space, newest(config)
@@ -23,7 +23,7 @@ class Residual:
         return 0 if self.rows is None else self.rows.nbytes
 
     def take(self, source: Place, at: int) -> None:
-        """Copy the newest of these rows, handed in for the slots from `at` on, into what is reserved."""
+        """Copy the newest of these rows, which are for the positions from `at` on. Memory must be reserved."""
         if not self.most:
             return
         end = at + source.slots

@@ -19,7 +19,7 @@ from kvspec.registry import KINDS, LETTERS
 
 
 def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
-    """One for each kind of cache; and one for each that may be in a form and have several sequences."""
+    """Give one for each kind of cache, and one for each of the caches `IN_FORMS` in a form."""
     for kind in (chapter for chapter in chapters if chapter in KINDS):
         yield Check(f"{kind}/geometry/examples", kind, frozenset({kind}), partial(_judge, kind=kind))
     for kind in IN_FORMS if FORMS in chapters else ():
@@ -28,7 +28,7 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
 
 
 FORMS, IN_FORMS = LETTERS["ROW"], caches_with("plan")
-"""The chapter of forms; and the caches of one sequence whose memory is planned, as each row has its bytes."""
+"""The chapter of forms, and the caches that are judged in forms at these sizes: those that plan their memory."""
 
 
 def _judge_in_forms(under_test: AdapterUnderTest, kind: str) -> None:

@@ -82,7 +82,7 @@ def _takes_others(op: Operation) -> bool:
 
 
 def _fills(drawn: Random) -> Iterator[str]:
-    """Whole equal neighbours, those that are so in a part, then any, each for some operations."""
+    """Give fills: equal neighbours, then neighbours that are equal in a part, then any fill for some operations."""
     yield "in_runs"
     yield drawn.choice(IN_RUNS[1:])
     while True:

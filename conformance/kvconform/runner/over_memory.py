@@ -55,8 +55,8 @@ def adds_up(seen: TrialResult, used: Sequence[int]) -> bool:
 
 
 def up_to_the_limit(seen: TrialResult, used: Sequence[int], limit: int) -> TrialResult:
-    """What the operations before the limit showed. The problem of the record says in powers of two how much is
-    kept, so that it is told once."""
+    """Give what the operations before the limit showed, and say which operation keeps most. Its bytes are told as a
+    power of two, so that traces which keep about as much give one problem of the record."""
     grown, times = Counter[str](), Counter[str]()
     for op, before, after in zip(_done(seen), used, used[1:], strict=False):
         name = parts_of(op)[-1]["op"]

@@ -100,8 +100,8 @@ SHAPES = (((1, 1, 1), (2, 1, 1)), ((3, 1, 2), (2, 1, 2)), ((2, 3, 1), (3, 1, 1))
 
 
 ADDING = ("bound", "attend_sinks", "attend_part")
-"""Kernels that change what they have read, so that nobody else may do the same again: they share their work along
-axis 0 of the groups and axis 1 of the items alone, and every launch has one of the other axes."""
+"""Kernels that change what they have read, so that the same work must not be done twice. They share it along axis 0
+of the groups and axis 1 of the items. Of all other axes a launch has one."""
 
 BEHIND, UNTOUCHED = 64, 0xA7
 """Bytes behind every block, and their value: they show kernels that write beyond it."""

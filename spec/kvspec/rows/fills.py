@@ -10,6 +10,7 @@ import numpy as np
 
 from kvspec.forms import Form
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.operations.arguments import ALIKE, IN_RUNS
 from kvspec.rows.cast_edges import EDGES
 from kvspec.rows.legible import axes_of, form_of, legible, owners_along, who
 from kvspec.rows.serials import largest, places
@@ -136,7 +137,7 @@ def beginnings(keys: Array, config: Config, n: int) -> Array:
 REPEATED = (0, 1, 2, 3)
 """The serials of rows that are alike, one after another: a, b, c, d, and again a."""
 
-IN_RUNS = (0, 0, 0, 1, 1, 2, 3, 3)
+RUNS = (0, 0, 0, 1, 1, 2, 3, 3)
 """Those of rows whose neighbours are equal: a, a, a, b, b, c, d, d, and again a. Each call begins with a."""
 
 
@@ -144,20 +145,21 @@ Part = Callable[[str, Array, Array, int], Array]
 """Tells of each head of each sequence, by the letter of keys or values, the sequences, the heads and their number,
 whether it is equal to others."""
 
+WHERE: dict[str, Part] = {
+    "": lambda kind, sequence, head, heads: head >= 0,
+    "keys_": lambda kind, sequence, head, heads: (head >= 0) & (kind == "k"),
+    "values_": lambda kind, sequence, head, heads: (head >= 0) & (kind == "v"),
+    "first_": lambda kind, sequence, head, heads: head == 0,
+    "last_": lambda kind, sequence, head, heads: head == heads - 1,
+    "but_key_": lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "v"),
+    "but_value_": lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "k"),
+    "sequence_": lambda kind, sequence, head, heads: (sequence == 0) & (head >= 0),
+}
+"""The parts of rows that are equal to others, by the beginning of a fill's name."""
+
 PARTS: dict[str, tuple[tuple[int, ...], Part]] = {
-    "alike": (REPEATED, lambda kind, sequence, head, heads: head >= 0),
-    "keys_alike": (REPEATED, lambda kind, sequence, head, heads: (head >= 0) & (kind == "k")),
-    "values_alike": (REPEATED, lambda kind, sequence, head, heads: (head >= 0) & (kind == "v")),
-    "first_alike": (REPEATED, lambda kind, sequence, head, heads: head == 0),
-    "last_alike": (REPEATED, lambda kind, sequence, head, heads: head == heads - 1),
-    "but_key_alike": (REPEATED, lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "v")),
-    "but_value_alike": (REPEATED, lambda kind, sequence, head, heads: (head < heads - 1) | (kind == "k")),
-    "in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head >= 0),
-    "keys_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (head >= 0) & (kind == "k")),
-    "values_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (head >= 0) & (kind == "v")),
-    "first_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head == 0),
-    "last_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: head == heads - 1),
-    "sequence_in_runs": (IN_RUNS, lambda kind, sequence, head, heads: (sequence == 0) & (head >= 0)),
+    **{name: (REPEATED, WHERE[name.removesuffix("alike")]) for name in ALIKE},
+    **{name: (RUNS, WHERE[name.removesuffix("in_runs")]) for name in IN_RUNS},
 }
 """The serials of rows that are equal to others, and the parts in which they are, by fill."""
 

@@ -24,12 +24,12 @@ def test_rows_are_of_faults_and_controls_that_there_are() -> None:
     assert set(ASKED) == set(CONTROLS)
 
 
-@pytest.mark.must("95 % found within 500 requests, 79 % rightly blamed, of those that were judged")
+@pytest.mark.must("95 % found within 500 requests, 80 % rightly blamed, of those that were judged")
 def test_faults_are_found_and_rightly_blamed() -> None:
     found = [id_ for id_, row in FOUND.items() if 0 < row["requests"] <= REQUESTS]
     blamed = {id_: row["clause"] for id_, row in FOUND.items() if "clause" in row}
     named = [id_ for id_, clause in blamed.items() if clause in FAULTS[id_].clauses]
-    assert len(found) >= 0.95 * len(FOUND) and len(named) >= 0.79 * len(blamed)
+    assert len(found) >= 0.95 * len(FOUND) and len(named) >= 0.8 * len(blamed)
 
 
 @pytest.mark.must("the clause that the table of faults names, or a clean log")
