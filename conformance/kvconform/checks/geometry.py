@@ -13,13 +13,12 @@ from kvconform.generate.real_geometry import GEOMETRIES, at, within
 from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
-from kvspec.operations.table import caches_with
 from kvspec.reading.clauses import index
-from kvspec.registry import KINDS, LETTERS
+from kvspec.registry import KINDS, LETTERS, opened
 
 
 def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
-    """Give one for each kind of cache, and one for each of the caches `IN_FORMS` in a form."""
+    """Give one check for each kind of cache, and one more for each kind of `IN_FORMS`."""
     for kind in (chapter for chapter in chapters if chapter in KINDS):
         yield Check(f"{kind}/geometry/examples", kind, frozenset({kind}), partial(_judge, kind=kind))
     for kind in IN_FORMS if FORMS in chapters else ():
@@ -27,13 +26,18 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
         yield Check(f"{FORMS}/geometry/{kind}", FORMS, needs, partial(_judge_in_forms, kind=kind))
 
 
-FORMS, IN_FORMS = LETTERS["ROW"], caches_with("plan")
-"""The chapter of forms, and the caches that are judged in forms at these sizes: those that plan their memory."""
+FORMS = LETTERS["ROW"]
+"""The chapter of forms."""
+
+IN_FORMS = tuple(kind for kind in KINDS if opened(kind).forms_at_sizes)
+"""The kinds that are judged in each sort of form, with many heads and with many sequences."""
 
 
 def _judge_in_forms(under_test: AdapterUnderTest, kind: str) -> None:
-    """Judge caches of many heads and of many sequences in each sort of form: worked examples have none of these, as
-    other widths may not fit their forms."""
+    """Judge caches of many heads and of many sequences in each sort of form.
+
+    The worked examples do not do this: their forms may not fit other widths.
+    """
     from kvconform.generate.strategies import forms  # needs Hypothesis, which those who judge no form may lack
 
     traces = concerning.some(forms.at_sizes(kind, under_test.adapter.chapters), under_test.clauses)

@@ -176,6 +176,8 @@ class Kind(Part, frozen=True):
     grows_with_drafts: bool = False
     """Whether drafts that were not kept may have made it grow, so that its capacity is not the spec's until it is
     freed."""
+    forms_at_sizes: bool = False
+    """Whether caches of many heads, and of many sequences, are judged in each sort of form."""
     answers: tuple[str, ...] = ()
     """The arrays that any answer of its caches may hold."""
     tried: Mapping[str, Any] = {}

@@ -18,7 +18,7 @@ from kvspec.chapters import CHAPTERS
 from kvspec.forms import parsed
 from kvspec.geometry import Config
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, caches_with, chapters_of
-from kvspec.registry import fields_of
+from kvspec.registry import fields_of, opened
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -222,11 +222,12 @@ LIVED = (
 
 
 def at_sizes(kind: str, chapters: Collection[str] = CHAPTERS) -> list[Trace]:
-    """Give a life of a cache in each sort of form, with many heads and with many sequences, without what takes
-    other chapters than these."""
+    """Give the life `LIVED` of a cache in each sort of form, with many heads and with many sequences.
+
+    Operations that need other chapters than these are left out.
+    """
     lived = tuple(op for op in notation.operations(LIVED) if set(chapters_of(op)) <= {*chapters})
-    own = {"window": 4} if kind == "ring" else {}
-    shapes = [fitting(Config(**own, **sizes), form) for form in AT_SIZES for sizes in SIZES]
+    shapes = [fitting(Config(**opened(kind).tried, **sizes), form) for form in AT_SIZES for sizes in SIZES]
     return [Trace(kind, shape, lived) for shape in shapes]
 
 
