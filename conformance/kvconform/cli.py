@@ -1,7 +1,13 @@
 """The command line. Results go to standard output, everything else to standard error.
 
-Exit status: 0 conforms; 1 a clause is broken, or something that is not claimed is done; 2 usage; 3 the harness
-failed, or nothing was exercised; 4 the adapter cannot run here; 130 interrupted (the results so far are kept).
+Exit status:
+
+- 0: it conforms.
+- 1: a clause is broken, or the adapter does something that it does not claim.
+- 2: usage.
+- 3: the harness failed, or nothing was exercised.
+- 4: the adapter cannot run here.
+- 130: interrupted; the results so far are kept.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from kvspec.geometry import Config
 
 @dataclass(frozen=True)
 class Case:
-    """`rows` is how many rows one operation appends or copies, `context` how many exist before it: those it reads,
-    saves or appends to; for a ring its window, for a store or buffer its capacity, for a bucketed cache its bound.
-    `source` is the dtype copied from, `page` the rows of a page, `pairing` which elements RoPE turns together,
-    `form` what the cache keeps of a row."""
+    """`rows` is how many rows one operation appends or copies. `context` is how many exist before it: those that
+    it reads, saves or appends to. For a ring `context` is its window, for a store or buffer its capacity, for a
+    bucketed cache its bound. `source` is the dtype copied from, `page` the rows of a page, `pairing` which
+    elements RoPE turns together, `form` what the cache keeps of a row."""
 
     operation: str
     model: Model

@@ -38,7 +38,8 @@ def read(text: str) -> Case:
 
 
 Choice = Literal["table", "quick", "models"]
-"""The lists of cases: the usual one; a few small ones, whose numbers say little; attention of current models."""
+"""The lists of cases: the usual one, a few small cases whose numbers say little, and attention of current
+models."""
 
 
 def cases(choice: Choice = "table") -> tuple[Case, ...]:

@@ -26,8 +26,8 @@ LEAST = 0.5
 
 
 class Pace(NamedTuple):
-    """How long to measure: the rounds, the least seconds of a turn, the seconds after which a case gets no more
-    rounds, and the seconds for all cases together."""
+    """How long to measure: the rounds, and the least seconds of a turn. A case gets no more rounds after some
+    seconds, and there is a limit of seconds for all cases together."""
 
     rounds: int = 9
     turn: float = 0.02

@@ -17,7 +17,7 @@ ALWAYS = 1 << 60
 
 
 class Job(NamedTuple):
-    """Work to measure: `do(i)` for i from 0 on; after `most` calls comes `reset`, which is not measured."""
+    """Work to measure: `do(i)` for i from 0 on. After `most` calls comes `reset`, which is not measured."""
 
     do: Callable[[int], object]
     most: int = ALWAYS

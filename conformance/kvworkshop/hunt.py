@@ -139,8 +139,8 @@ class _Hunter:
         return next((kill for kill in kills if kill), None)
 
     def some(self, source: str) -> Iterator[Item]:
-        """What is tried first: a part of the covers, and where one kill is enough of what is drawn; on systematic
-        mutants all examples, and else one chapter."""
+        """Give what is tried first: a part of the covers, and a part of what is drawn if one kill is enough. On
+        systematic mutants that is all examples, and other sources of only one chapter."""
         chapters = self.chapters[:1] if self.systematic and source != "examples" else self.chapters
         most = {"cover": SPREAD} if source in ("examples", "cover") or not self.few else {source: FEW}
         return chain.from_iterable(_spread(SOURCES[source](c), most.get(source)) for c in chapters)

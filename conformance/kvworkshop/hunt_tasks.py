@@ -32,7 +32,7 @@ MEMORY = 16 << 30
 """Bytes of addresses that the process of a hunt may have: a mutant may allocate without end."""
 
 KNOWN: dict[str, Mutant] = {}
-"""Mutants by id: the hunted ones, which forked processes share; in any other process all mutants."""
+"""Mutants by id: the hunted ones, which forked processes share, or all mutants in any other process."""
 
 
 def all_of(
@@ -96,8 +96,8 @@ EARLY = ("examples", "cover")
 
 
 def prepare(mutants: Iterable[Mutant], processes: int | None = None, first: bool = False) -> None:
-    """Read, draw and compile what hunts need, so that processes forked later have it; where the first kill ends a
-    hunt, only what is tried early. Raises CannotRun."""
+    """Read, draw and compile what hunts need, so that processes forked later have it. Where the first kill ends a
+    hunt, prepare only what is tried early. Raises CannotRun."""
     mutants = list(mutants)
     for mutant in mutants:
         early = mutant.stop_at_first_kill or (first and not mutant.is_control)

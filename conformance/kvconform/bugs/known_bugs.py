@@ -31,10 +31,10 @@ SECTIONS = {
     "residual": MODULE,
     "inputs": MODULE,
 }
-"""The files of common bugs that are of no chapter: the groups of the appendix of anomalies; bugs that begin beyond
-a size or after a long life; bugs that show only unobserved or where rows are alike; bugs of several snapshots; bugs
-of scales in caches of many sequences, of latent rows, and of residual windows; bugs that show only where inputs are
-not plain."""
+"""The files of common bugs that belong to no chapter. First come the groups of the appendix of anomalies.
+`at_scale` bugs begin beyond a size or after a long life. `unseen` bugs show only while nobody observes, or where
+rows are alike. `snapshots` bugs need several snapshots. `scales`, `latents` and `residual` bugs concern scales in
+caches of many sequences, latent rows and residual windows. `inputs` bugs show only where inputs are not plain."""
 
 
 def real() -> Iterator[Mutant]:

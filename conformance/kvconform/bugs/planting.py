@@ -1,6 +1,6 @@
 """Planting bugs in the reference: what is wrong, which clauses that breaks, and the adapter that has the bug.
 
-A bug is a class under `planted`; or, if it only replaces text in methods of the reference, a row of the table
+A bug is a class under `planted`. If it only replaces text in methods of the reference, it is a row of the table
 beside the module: `ring.toml` beside `ring.py`.
 """
 

@@ -77,8 +77,8 @@ SOONEST = ("", "example", "moved", "dialect", "geometry", "walk", "law", "explor
 
 
 def by_turns(checks: Iterable[Check]) -> list[Check]:
-    """Put checks in the order that shows most when time is short: what newly exercises most first, and of each
-    source one check of a chapter after one of another."""
+    """Order checks so that a short run shows most. Sources that newly exercise most come first; within a source,
+    chapters take turns."""
     before, placed = Counter[tuple[int, str]](), list[tuple[tuple[int, int], Check]]()
     for check in checks:
         of = SOONEST.index(source_of(check.id)), check.chapter

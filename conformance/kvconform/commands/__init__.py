@@ -1,5 +1,5 @@
 """The commands of `kvconform`: one module each, whose `main(options)` returns the exit status.
 
-`options` has what each takes: the parser of the command line is made at once, and the module of a command, which
-imports much, only when it is given.
+`options` declares what each command takes. The parser of the command line needs only these declarations. The
+module of a command imports much, so it is loaded only when the command is given.
 """

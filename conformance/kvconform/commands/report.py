@@ -1,5 +1,5 @@
-"""`kvconform report RECORD...`: renders records side by side; the journal of an interrupted run or profile serves
-too."""
+"""`kvconform report RECORD...`: renders records side by side. It also reads the journal of an interrupted run or
+profile."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ def started(settings: Settings, folder: Path | None, quiet: bool = False) -> Run
 
 
 def _judged(run: Run, processes: int, on: str | None) -> list[Check]:
-    """Judge what is selected, and give it. If a sample of it does not exercise a clause that is claimed, judge all
-    traces of its chapter; unless the adapter took no rows in any of those judged."""
+    """Judge what is selected, and give it. Where a sample leaves a claimed clause unexercised, judge all traces of
+    the clause's chapter. Skip this if the adapter took no rows in any trace of the sample."""
     checks = selected(run.settings, run.adapter)
     run.shut_out(shut_out(run.settings, run.adapter))
     _judge(run, run.settings, by_turns(checks) if run.settings.minutes else checks, processes, on)

@@ -91,8 +91,8 @@ def _within(step: Step, most: int | None) -> Step:
 
 
 def _proposed(adapter: Description, worker: Worker, python: bool) -> Iterator[str]:
-    """Say which dialects explain differences, and for each ability what went against the spec; give the claim, in
-    the words of `from_update` too if it can have made the adapter."""
+    """Say which dialects explain differences, then what went against the spec for each ability. End with the
+    claim, also in the words of `from_update` if that can have made the adapter."""
 
     def fails(trace: Trace, described: Description) -> bool:
         return trial.on(trace, partial(RemoteSession, worker), described, "visible").failed
@@ -175,7 +175,8 @@ def claim_json(claimed: Description) -> str:
 
 
 def _short(chapter: str, claim: Claim) -> str | dict[str, Any]:
-    """The claim on a chapter: the abilities it has or lacks, the shorter list; only its level if it has all."""
+    """Shorten the claim on a chapter: only its level if it has all abilities, else the shorter list of those it
+    has or lacks."""
     fields = {name: value for name, value in claim.to_json().items() if (name, value) != ("grows", "free")}
     able = [name for name in abilities(chapter) if name not in claim.without]
     if len(able) < len(claim.without):

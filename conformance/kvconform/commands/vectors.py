@@ -1,4 +1,5 @@
-"""`kvconform vectors`: frozen traces for an engine's tests, in a folder or its language; do they still hold?"""
+"""`kvconform vectors`: writes frozen traces for an engine's tests, in a folder or in the engine's language, or
+checks that they still hold."""
 
 from __future__ import annotations
 

@@ -197,8 +197,8 @@ class _Comparison:
 
 
 def ranked(fits: list[_Suspect], failure: Failure) -> list[_Suspect]:
-    """Order bugs that behave alike: those first that break most of the blamed clauses, and little else; then real
-    bugs."""
+    """Order bugs that behave alike. First come those that break most of the blamed clauses and little else; among
+    equals, real bugs."""
     blamed = set(failure.clauses)
     return sorted(fits, key=lambda s: (-_shared(s.mutant, blamed), not s.mutant.link))
 

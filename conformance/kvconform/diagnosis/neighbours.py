@@ -1,7 +1,7 @@
 """The neighbours of a trace, on which one fault of a cache shows, and another one does not.
 
-They are one simplification, one number or one operation away, on other geometries and kinds of caches, with other
-masks and numbers of queries, in other forms, or later in the life of the cache.
+A neighbour differs by one simplification, one number or one operation. Or it has another geometry, kind of cache,
+mask, number of queries or form, or comes later in the life of the cache.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class AbilityTrace:
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
-        """The best come first: with rows in the cache, of few abilities, not long; then in clause order."""
+        """Sort the best first: traces with rows in the cache, with few abilities, and short. Equals stay in clause
+        order."""
         rows = any(op["op"] in TAKES_ROWS and op.get("n") != 0 for op in self.trace.ops)
         return not rows, len(self.takes), len(self.trace.ops) > LONG
 
@@ -68,9 +69,9 @@ def _known(chapter: str) -> frozenset[str]:
 
 
 def _beginnings(trace: Trace, clause: str) -> Iterator[tuple[Needed, AbilityTrace]]:
-    """Give each beginning of a trace, by the abilities of its last operation and, where that is one on the cache it
-    begins with, by those of opening this. Abilities that are named by clauses are shown only by the examples of
-    these."""
+    """Give each beginning of a trace for every ability that its last operation takes. If this operation is on the
+    first cache, give it also for the abilities that opening this cache takes. Only examples of a clause show an
+    ability that is named by the clause."""
     caches = {"A": (trace.kind, trace.config)}
     opens = frozenset(needed_to_open(trace.kind, trace.config))
     takes = opens | {first_operation(trace.kind)}

@@ -15,8 +15,8 @@ FEW = 10
 """A run is one of few traces if it draws fewer than this for each exploration."""
 
 BLIND, ALIKE, INPUTS, GEOMETRY = 2, 3, 4, 4
-"""One explored trace in this many is judged again unobserved, one in this many with rows that are alike, one in
-this many with its inputs in other forms, and one in this many at the geometry of a released model."""
+"""One explored trace in this many is judged again: unobserved, with rows that are alike, with inputs in other
+forms, and at the geometry of a released model."""
 
 MOST_VISIBLE = 8193
 """The largest boundary that is judged at level visible where rows are read: the list model goes from row to row."""

@@ -4,9 +4,9 @@
 with continuations, appends that reveal hidden state: a ring index lost on a restore is invisible until the next
 append.
 
-The claim: if an adapter agrees with the reference on a cover, it agrees on every trace of that configuration
-and alphabet, provided its behaviour depends neither on the data nor on the absolute position, and it has no
-more states than the reference.
+The claim: an adapter that agrees with the reference on a cover agrees on every trace of that configuration and
+alphabet. It holds if the adapter has no more states than the reference, and if its behaviour depends neither on
+the data nor on the absolute position.
 """
 
 from __future__ import annotations

@@ -68,8 +68,9 @@ def within(trace: Trace, adapter: Description) -> Trace:
 
 
 def _as_taken(op: Operation, adapter: Description, dtype: str) -> Operation:
-    """Give the operation with plain inputs, if the adapter does not take them in the form that they are in; and
-    beside rows of 16 bits without queries of more digits, which its engine may not have."""
+    """Give the operation with inputs that the adapter takes. Inputs in a form that it does not take become plain.
+    Beside rows of 16 bits, queries of more digits become random ones, because the engine may not have such
+    digits."""
     if op["op"] == RUN.name:
         return {**op, "ops": [_as_taken(part, adapter, dtype) for part in op["ops"]]}
     plain = "input" in op and op["input"] not in adapter.inputs
@@ -162,8 +163,8 @@ def claimed(trace: Trace, adapter: Description) -> Trace:
     """Leave out the operations that the adapter does not claim, those that open a kind that it does not claim, and
     those that need their results.
 
-    What an operation takes may follow from what the cache holds, and so from what else is left out: of these the
-    first is left out at a time, and with it those that change nothing.
+    The abilities that an operation takes may depend on what the cache holds, and so on what else is left out. Such
+    operations are left out one at a time, the first one first, each with those that then change nothing.
     """
     out = _opening_others(trace, adapter)
     if adapter.complete and not out:

@@ -69,8 +69,8 @@ class _Shown:
 def traces(
     kind: str, geometry: Geometry, done: Operations = frozenset(), chapters: frozenset[str] = frozenset(CHAPTERS)
 ) -> tuple[Trace, ...]:
-    """Give traces in which caches of a kind do each of their operations at a geometry, without those that other
-    traces have `done`, and that take no more than these chapters; one is observed only at its end."""
+    """Give traces at a geometry in which caches of a kind do each of their operations. Leave out operations that
+    other traces have `done`, and traces that take other chapters. One trace is observed only at its end."""
     left = [each for each in _candidates(kind) if each.chapters <= chapters]
     wanted = {name for each in left for name in each.operations if name.split()[0] not in {RUN.name, *done}}
     chosen, own = list[Trace](), list[Trace]()
@@ -94,8 +94,8 @@ def _length(trace: Trace) -> int:
 
 
 def _longest(kind: str, geometry: Geometry, chapters: frozenset[str]) -> Trace:
-    """Give the longest of the worked examples that begin with a cache of this kind and in which nothing is refused,
-    at a geometry; it has as many operations there. Raises StopIteration where none fits."""
+    """Give the worked example of most operations that fits a geometry. It begins with a cache of this kind, and
+    nothing in it is refused. Raises StopIteration where none fits."""
     examples = (each for each in _candidates(kind) if each.trace.kind == kind and each.chapters <= chapters)
     longest = sorted(examples, key=lambda each: _length(each.trace), reverse=True)
     return next(trace for each in longest if each.is_done and (trace := at(each.trace, geometry)))
@@ -124,8 +124,8 @@ def _candidates(kind: str) -> tuple[_Shown, ...]:
 
 @cache
 def _examples() -> tuple[tuple[Example, Mapping[str, Operations]], ...]:
-    """Give the worked examples, each with the operations that caches of each kind do in it; not those whose
-    rows have a form, which other widths may not fit."""
+    """Give the worked examples, each with the operations that caches of each kind do in it. Leave out those whose
+    rows have a form: other widths may not fit it."""
     each = (example for clause in index().values() for example in clause.examples)
     return tuple((example, _operations(example)) for example in each if not brought(example.trace.config))
 
@@ -142,8 +142,8 @@ def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
 
 
 def _operations(example: Example) -> dict[str, Operations]:
-    """Give the operations that caches of each kind do in an example, without those that are refused, and those that
-    name a geometry of their own; and the options of the first cache, if it is given rows."""
+    """Give the operations that caches of each kind do in an example, and the options of the first cache if it is
+    given rows. Leave out operations that are refused or that name a geometry of their own."""
     kinds, found, filled = {"A": example.trace.kind}, dict[str, Operations](), set[str]()
     for op, row in zip(example.trace.ops, example.rows, strict=True):
         if op["op"] == OPEN.name:

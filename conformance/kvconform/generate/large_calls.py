@@ -1,7 +1,7 @@
 """Large traces of many calls: each operation that takes rows is called hundreds of times on one cache of each kind.
 
-Each call is given several rows where it may be, and all rows are there at the end: what one call in hundreds did
-wrong still shows then, though nobody looked at it. What a call answers is looked at after each call. Rows have two
+Each call is given several rows where that is allowed, and no row is dropped before the end. So a call that goes
+wrong shows at the end, though nobody looked at it. What a call answers is looked at after each call. Rows have two
 heads, and two sequences or layers, as thousands of rows that one call is given have.
 """
 
@@ -15,7 +15,8 @@ from kvconform.generate.large_recipe import Recipe
 from kvspec.operations.table import caches_with
 
 CALLS, ANSWERED, SLOW = 301, 131, 33
-"""Calls of a trace, beyond a counter of 8 bits; where each call answers, of 7 bits; and where each takes long."""
+"""Calls of a trace: beyond a counter of 8 bits; beyond one of 7 bits where each call answers; beyond one of 5 bits
+where each call takes long."""
 
 SEVERAL = "kv_heads=2 k_dim=5 v_dim=5"
 """Narrow rows of two heads: one of them may be taken for the other."""

@@ -36,8 +36,8 @@ def _needed(op: Operation, step: Expected) -> tuple[frozenset[Needed], bool]:
 
 
 def lacking_by_state(trace: Trace, adapter: Description) -> Iterator[tuple[int, list[str], bool]]:
-    """Give the operations of a trace, by number, that take abilities by what the cache holds which the adapter does
-    not claim: which these are, and whether the operation is refused."""
+    """Find operations that take abilities which the adapter does not claim, because of what the cache holds. Give
+    the number of each, the abilities, and whether the operation is refused."""
     chapters = [c for c, claim in adapter.chapters.items() if BY_CLAUSES[c].intersection(claim.without)]
     for number, (needs, refused) in enumerate(needed_by_state(trace, chapters) if chapters else ()):
         if lacks := sorted(adapter.lacks(needs)):

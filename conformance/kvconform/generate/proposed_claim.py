@@ -94,8 +94,8 @@ class Proposal:
         return (ability, *(first_operation(kind) for kind in kinds if observed))
 
     def _try(self, ability: Needed) -> Attempt:
-        """Try the best of the traces on which the spec lets the last operation succeed; of an ability that is named
-        by clauses the best of each, until one differs."""
+        """Try the best of the traces on which the spec lets the last operation succeed. For an ability that is
+        named by clauses, try the best trace of each clause until one differs."""
         attempts, shown = list[Attempt](), set[str]()
         for each in (*self._traces(ability), *self._traces(ability, self._left)):
             if each.clause in shown or (attempts and not named_by(ability)):
@@ -150,8 +150,8 @@ class Proposal:
 
 
 def _shows(each: AbilityTrace, ability: Needed) -> bool:
-    """Tell whether a trace does something with what an ability opens. A cache that is opened with a field of a
-    chapter beside its kind, and does nothing of that chapter, shows only that it does not look at the field."""
+    """Tell whether a trace does something with what an ability opens. Opening a cache with a field of another
+    chapter is not enough: without an operation of that chapter, the cache may just ignore the field."""
     chapter, name = ability
     field = any(named.name == name and named.config for named in named_abilities(chapter))
     other = any(of == chapter and a != name for of, a in each.takes)
@@ -159,8 +159,8 @@ def _shows(each: AbilityTrace, ability: Needed) -> bool:
 
 
 def _is_more(chapter: str) -> bool:
-    """Tell whether a chapter beside the kinds says something of caches with none of its abilities: it has none, or
-    each is a field that a cache may be opened with."""
+    """Tell whether a chapter that is no kind also binds caches with none of its abilities. It does if it has no
+    abilities, or if each is a field that a cache may be opened with."""
     fields = {named.name for named in named_abilities(chapter) if named.config}
     return chapter not in KINDS and set(abilities(chapter)) <= fields
 
@@ -175,7 +175,8 @@ def _first(seen: TrialResult) -> str:
 
 
 def _everything() -> list[Needed]:
-    """How rows come into caches; what is observed, so that it is when the rest is tried; every other ability."""
+    """List all abilities in the order to try them. First come those that put rows into caches, then what is
+    observed, because the rest is tried with it."""
     rows = [first_operation(kind) for kind in KINDS]
     observed = [(chapter, name) for chapter in CHAPTERS for name in RECORDS[chapter].observe.values() if name]
     every = [(chapter, name) for chapter in CHAPTERS for name in abilities(chapter)]

@@ -98,7 +98,8 @@ Met = frozenset[tuple[str, int]]
 
 
 def beyond(config: Config, sequences: int = 0, boundaries: Boundaries = BOUNDARIES) -> Met:
-    """Give the boundaries that a cache of this config lies beyond; `sequences`: those of a store's batch."""
+    """Give the boundaries that a cache of this config lies beyond. `sequences` is the number of sequences in a
+    store's batch."""
     sizes = {name: getattr(config, name) or 0 for name in boundaries}
     sizes["batch"] = max(sizes["batch"], sequences)
     return frozenset((name, least) for name, each in boundaries.items() for least in each if sizes[name] >= least)
@@ -231,8 +232,8 @@ class _Moved:
 
 
 def _layered(config: Config, layers: int) -> dict[str, Any]:
-    """As many layers; where a text says what each of them is, it is repeated, and there are about as many: of each
-    at least two."""
+    """Give the fields for that many layers. Where a text says what each layer is, repeat it, at least twice, to
+    come near that number."""
     texts = {name: text for name in LAYERED if (text := getattr(config, name)) is not None}
     if config.layers is None or not texts:
         return {} if config.layers is None else {"layers": layers}

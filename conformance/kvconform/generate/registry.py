@@ -34,8 +34,8 @@ def _over(exploration: Exploration) -> Exploration:
 
 
 def traces_of(chapter: str, claimed: Collection[str] = CHAPTERS) -> Any:
-    """Draw traces of a chapter to add something to: of a kind of cache, with snapshots if these are claimed; of a
-    chapter that is no kind, on the kinds that are."""
+    """Draw traces of a chapter, for a caller that adds something to them. Those of a kind of cache have snapshots
+    if these are claimed. Those of a chapter that is no kind are drawn on the kinds that are."""
     from kvconform.generate.strategies import caches  # needs Hypothesis, which those who want only plans may lack
 
     if chapter in caches_with("restore"):

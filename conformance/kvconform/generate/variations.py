@@ -1,5 +1,5 @@
-"""Other forms of a trace that was drawn: performed while nobody looks, with rows that are alike, with inputs in
-other forms, and at the geometry of a released model."""
+"""Other forms of a trace that was drawn. It is performed while nobody looks, with rows that are alike, with inputs
+in other forms, or at the geometry of a released model."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ AGAIN = (3, 2)
 
 
 def alike(trace: Trace) -> Trace:
-    """The same trace with rows that are equal in all sequences and caches, next to each other or at other
-    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls."""
+    """Give the same trace with rows that are equal in all sequences and caches, next to each other or at other
+    positions. Beside them are rows that are equal in a part. Its first rows are equal, over several calls."""
     drawn = Random(crc32(sentence(trace).encode()))
     fills, again, ops = _fills(drawn), iter(AGAIN), list[Operation]()
     for op in trace.ops:

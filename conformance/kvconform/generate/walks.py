@@ -35,7 +35,7 @@ LEAST = 36
 """Moves of a walk at another scale at least; twice as many in a whole run."""
 
 LONGEST, LONGEST_OF_FEW = 800, 400
-"""Moves of a small walk at most; the second: in a run of few traces."""
+"""The most moves of a small walk, and of one in a run of few traces."""
 
 MOST, UNSEEN = 3, 2
 """Small walks of a kind at most: they end when each pair of moves was met. Then these that nobody looks at."""
@@ -58,9 +58,9 @@ LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=410
 PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
 
 SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
-"""Small caches, in which walks meet all pairs of moves. Then each lies beyond several boundaries at once: rows as
-wide as of DeepSeek, many heads and layers, two sizes beyond a boundary each, long caches, wide and narrow,
-and many rows at once."""
+"""Small caches, in which walks meet all pairs of moves. Each further scale lies beyond several boundaries at once:
+rows as wide as DeepSeek's; many heads and layers; two sizes beyond a boundary each; long caches, wide and narrow;
+many rows at once."""
 
 
 @dataclass(frozen=True)
@@ -346,8 +346,8 @@ def _taken(trace: Trace) -> Iterator[str]:
 
 
 def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozenset(CHAPTERS)) -> tuple[Trace, ...]:
-    """Give worked examples at a geometry, of these chapters, of what no walk does there: with wide
-    rows each option of a kind, and with many heads beside them each operation."""
+    """Give worked examples of these chapters at a geometry, for what no walk does there. That is each option of a
+    kind with wide rows, and each operation with wide rows and many heads."""
     wide, many = (getattr(geometry, name) >= PAIRED[name][0] for name in ("k_dim", "kv_heads"))
     walked = frozenset() if wide and many else done(kind, geometry.layers)
     return geometry_traces.traces(kind, geometry, walked if wide else walked | {WITH}, chapters)

@@ -1,5 +1,5 @@
-"""Clauses that a difference fails only where their condition holds: rows that lost bits, parts that an operation
-must leave as they were, sizes that follow from wrong rows."""
+"""Clauses that a difference fails only under a condition: that rows lost bits, that an operation changed what it
+must leave, or that a wrong size does not follow from wrong rows."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NEVER_AT_FAULT = {
     "future": ("MASK-4", "MASK-8", "LAYER-8"),
     "kept": ("LAYER-8",),
 }
-"""Clauses on what is seen that no row of the past, or of the future, breaks when it is seen besides; nor a row that
-is missing and is kept by the append."""
+"""Clauses on what is seen, by what cannot break them: a row of the past that is seen besides, a row of the future,
+or a missing row that the append keeps."""
 
 Steps = Sequence[tuple[Step, Step]]
 Out = Callable[[str], bool]
@@ -102,8 +102,8 @@ def _of_memory(steps: Steps, differences: Sequence[Difference], book: SerialBook
 
 
 def _of_masks(steps: Steps, differences: Sequence[Difference], book: SerialBook) -> Out:
-    """What is seen too much of the past is the fault of a window, and of the future that of causal; what is missing
-    and was not to be dropped is no fault of what appends drop."""
+    """Rows of the past that are seen besides are the window's fault, and rows of the future the fault of `causal`.
+    A missing row that was to be kept is not the fault of what appends drop."""
     found = {d.name for d in differences} & {*NEVER_AT_FAULT}
     return lambda clause: len(found) == 1 and clause in NEVER_AT_FAULT[next(iter(found))]
 

@@ -1,8 +1,8 @@
 """Judging the states of layers that fold their tokens: numbers tell which rows went in, how often, in which order.
 
-Legible rows are whole numbers. As long as a sum of their products has no more than 24 bits it is a number of f32,
-however it is computed, and is compared to the bit. Any other may be off by its roundings: one for each product and
-each addition. A row of more than 32 tokens ago weighs less than any of these.
+Legible rows are whole numbers. A sum of their products of at most 24 bits is a number of f32, however it is
+computed. It is compared to the bit. Any other may be off by its roundings: one for each product and each addition.
+A row of more than 32 tokens ago weighs less than any of these.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _words(serials: Sequence[int]) -> str:
 
 
 def reading(state: Array, book: SerialBook) -> list[tuple[int, float]]:
-    """The rows that a state is made of, each with its weight, the lightest first; an illegible row of no weight if
-    it is made of no rows, or of too many to tell."""
+    """Read which rows a state is made of, each with its weight, the lightest first. A state of no rows that can be
+    told, or of too many, reads as one illegible row without weight."""
     if not state.any():
         return []
     tried = [s for s in sorted(book.kept or ()) if _fits(state, s, book)][-MOST_READ:]

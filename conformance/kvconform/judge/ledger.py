@@ -287,8 +287,8 @@ PLANNED = {LETTERS["GROW"]: "MEM-2", LETTERS["RING"]: "MEM-3"}
 
 
 def _beyond(n: int, plan: list[int], held: int | None, offset: int | None, config: Config) -> Iterator[str]:
-    """Check a plan where nothing says how capacity grows: storage holds the rows that will be there, and no more
-    than the old and the new are there together."""
+    """Check a plan where nothing says how capacity grows. The new storage must hold the rows that will be there.
+    At most the old and the new storage may exist together."""
     after, most = plan
     if offset is not None:
         old = offset if config.window is None else min(offset, config.window - 1)

@@ -42,8 +42,8 @@ class Widths:
             self.note(op, 0, 0)
 
     def fitted(self, op: Operation, logical: Logical, room: int | None) -> Logical:
-        """The mask with its arrays as wide as the adapter's history; `room`: slots of a buffer that may be handed
-        out whole."""
+        """Give the mask with its arrays as wide as the adapter's history. `room` is the number of slots of a
+        buffer that may be handed out whole."""
         wanted, width = self._widths.get(looked(op), (0, 0))
         return tuple(_fitted(part, wanted, width, width == room) for part in logical) if width else logical
 
@@ -66,8 +66,8 @@ def _fitted(part: Part, wanted: int, width: int, whole: bool) -> Part:
 
 
 def _columns(array: Array, width: int, whole: bool) -> Array:
-    """The newest `width` columns; columns that are missing belong to older rows, or to the spare slots behind all
-    rows where the history is a `whole` buffer, and hide them."""
+    """Give the newest `width` columns. Missing columns are added, and hide what they belong to: older rows, or, if
+    the history is a `whole` buffer, the spare slots behind all rows."""
     missing = width - array.shape[3]
     if missing <= 0:
         return np.ascontiguousarray(array[..., -missing:])

@@ -154,8 +154,8 @@ class TrialResult:
 
     @property
     def wrote(self) -> tuple[str, ...]:
-        """Clauses of the newest earlier operation that put named rows back, such as a restore or a commit, where
-        nobody looked at the rows then and the failing step reads wrong ones.
+        """Clauses of the newest earlier operation that put named rows back, such as a restore or a commit. None
+        unless the failing step reads wrong rows and nobody looked at them before.
 
         It may be to blame in a trace from which no operation can be left out.
         """

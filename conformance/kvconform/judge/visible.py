@@ -45,8 +45,9 @@ class Judge:
         room: int | None = None,
         live: Collection[int] = (),
     ) -> list[Difference]:
-        """All differences at level `visible`. `windowed`: whether rows may be there that no query needs; `room`:
-        how many slots a buffer has that may be handed out as it is; `live`: rows that the cache may still have."""
+        """All differences at level `visible`. `windowed` tells whether rows may be there that no query needs.
+        `room` is the number of slots of a buffer that may be handed out as it is. `live` are the rows that the
+        cache may still have."""
         if want.result == "any":
             return []  # what this comes to follows from where rows are stored
         found = result(want, got)
@@ -106,7 +107,8 @@ class Judge:
 
 
 def shown(name: str, value: Any, expected: Any) -> Any:
-    """The part of a value that is compared: a snapshot's start and stop; only the stop for a ring."""
+    """Give the part of a value that is compared. Of a snapshot that is its start and stop, or only the stop for a
+    ring."""
     if name in SAVED and isinstance(value, list):
         return value[1:2] if expected is not None and len(expected) == 1 else value[:2]
     return value
@@ -248,8 +250,8 @@ def _named(query: Scores, book: SerialBook, sequence: int) -> list[tuple[int, fl
 def _all_there(
     queries: list[Scores | None], names: list[int], windowed: bool, book: SerialBook, sequence: int
 ) -> Iterator[Difference]:
-    """Where masking is left to the caller, the history must hold every row a query needs, and no row twice; without
-    a window it holds no other row, if there is a query at all."""
+    """Check the history where masking is left to the caller. It must hold every row that a query needs, and no row
+    twice. Without a window it must hold no other row, if there is a query at all."""
     needed = Counter(book.named(dict.fromkeys(s for q in queries for s in q or ()), sequence))
     found = Counter(names)
     wrong = [s for s, n in needed.items() if not n <= found[s] <= (_copies(s, book, sequence) if windowed else n)]
@@ -287,9 +289,9 @@ class _Stand(NamedTuple):
     """Whether this step handed the history out."""
 
     def at_fault(self, wanted: list[int], found: list[int], several: bool) -> str:
-        """What is wrong where a query, or one of several, sees other rows: `history` where a row is missing, or one
-        is there that should stand nowhere; `mask` where the mask alone shows or hides; `sees` where either may be:
-        rows that a single query no longer sees may be hidden, or not be there."""
+        """Tell what is wrong if a query, one of `several` or the only one, sees other rows than it should.
+        `history`: a row is not there, or one is there that should be nowhere. `mask`: only the mask shows or hides
+        wrongly. `sees`: it may be either, since old rows of a single query may be hidden or be gone."""
         missing, more = Counter(wanted) - Counter(found), Counter(found) - Counter(wanted)
         twice = [s for s in more if s in wanted]
         if self.handed and (twice or set(missing) - set(self.names) or set(more) - set(self.live)):
@@ -324,8 +326,8 @@ def _of_part(difference: Difference, parts: tuple[str, ...], part: int) -> Diffe
 
 
 def _which(wanted: list[int], found: list[int], last: list[tuple[int, float]]) -> str:
-    """Which rows differ: `kept` if all that are missing are seen by the `last` query too, so that no append drops
-    them; `future` or `past` if only rows newer or older than all that are wanted are seen besides; else empty."""
+    """Tell which rows differ. `kept`: the `last` query sees all missing rows too, so no append drops them.
+    `future` or `past`: only rows newer, or older, than all wanted rows are seen besides. Empty otherwise."""
     more, missing = Counter(found) - Counter(wanted), Counter(wanted) - Counter(found)
     if missing:
         return "kept" if set(missing) <= {serial for serial, _ in last} else ""

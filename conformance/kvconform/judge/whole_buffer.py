@@ -27,8 +27,9 @@ def width(got: Step, room: int, held: int) -> Iterator[Difference]:
 
 
 def spare(got: Step, room: int, held: int, masked: bool) -> Array:
-    """Tell of each slot `[S]` of a history whether it is spare: hidden from every query by the mask, or behind the
-    rows held where the cache makes no masks. None if the history is not the whole buffer."""
+    """Tell of each slot `[S]` of a history whether it is spare. A spare slot is hidden from every query by the
+    mask or, where the cache makes no masks, lies behind the rows held. Empty if the history is not the whole
+    buffer."""
     if _slots(got) != [room, room] or held == room:
         return NONE
     return hidden(got) if masked else np.arange(room) >= held

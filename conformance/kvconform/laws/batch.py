@@ -38,8 +38,8 @@ def _end(side: Trace, result: TrialResult) -> str:
 
 
 class _Batch(NamedTuple):
-    """Rows in a store, a batch of m sequences, and operations on it: each with its sequence (None: all), and its
-    words."""
+    """Rows in a store, a batch of m sequences, and operations on the batch. Each operation has its sequence (None:
+    all) and its words."""
 
     config: Config
     m: int

@@ -20,7 +20,8 @@ tree_law = partial(register, needs=("draft", "mask"), kinds=caches_with("specula
 
 
 def _round(calls: list[int], kept: int) -> list[str]:
-    """A round on A: one draft call for each number of rows; `kept` rows of all together are kept."""
+    """A round on A. It makes one draft call for each number of rows, and keeps `kept` rows of all calls
+    together."""
     return ["speculate r A", *(f"draft r {n}" for n in calls), f"commit r {kept}"]
 
 

@@ -1,7 +1,7 @@
 """What a law is: a clause that relates two traces, which must end alike.
 
-Each law draws a left and a right trace. They are proved on the list model and the reference in the project's own
-tests; an adapter is driven with both sides as ordinary traces, and its ends are compared.
+Each law draws a left and a right trace. The project's own tests prove them on the list model and the reference. An
+adapter is given both sides as ordinary traces, and its end states are compared.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Law:
 
     @property
     def chapter(self) -> str:
-        """The chapter that draws it: that of its clause; of a general one, its kind."""
+        """The chapter that draws it: its clause's own, or its kind if the clause is a general one."""
         clause = index()[self.clause]
         return self.kind if clause.general else clause.chapter
 

@@ -107,8 +107,8 @@ def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
 
 @_key.register
 def _ragged_key(ragged: Ragged, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """Lengths, those past a window alike, and how many rows are kept; which rows these are is left out, as nothing
-    that is done depends on it."""
+    """The lengths, where all beyond a window count as one, and how many rows are kept. Which rows are kept is left
+    out, because no operation depends on it."""
     window = ragged.config.window
     if window is None:
         return tuple(ragged.lengths)

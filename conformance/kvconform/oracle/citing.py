@@ -29,8 +29,8 @@ BESIDE, WITHIN = "BATCH-21", "BATCH-22"
 
 
 def refused(op: Operation, clause: str, kind: str | None) -> tuple[str, ...]:
-    """The clauses that a refusal exercises: its own, and no other that was cited on the way to it; and the one that
-    says that nothing of it is done, where the kind of a cache that was opened, or an attend, has one."""
+    """The clauses that a refusal exercises: its own, but no other that was cited on the way to it. Beside it
+    counts the clause that nothing was done, which attends and some kinds of cache have."""
     if CHAPTER_OF.get(op["op"]) == LETTERS["ATTN"]:
         return clause, "ATTN-23"
     nothing_done = opened(kind).unchanged.get(op["op"]) if kind else None

@@ -1,5 +1,5 @@
-"""Clauses that an operation exercises only for what was done before: positions that are given out again, snapshots
-that were written over, restored already, or restored elsewhere."""
+"""Clauses that an operation exercises only because of what was done before. Examples are positions that are given
+out again, and snapshots that were written over, restored already or restored elsewhere."""
 
 from __future__ import annotations
 

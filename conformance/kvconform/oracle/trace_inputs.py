@@ -49,8 +49,8 @@ class TraceInputs:
         self._trace = trace
 
     def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
-        """Keep the rows that are made from now on, for the list model, and give them by their serials; None where
-        no operation asks for rows again and their names tell all rows apart."""
+        """Keep the rows that are made from now on, for the list model, and give them by their serials. Give None
+        where they are not needed: no operation asks for rows again, and names tell all rows apart."""
         if any(map(_needs_rows, (part for op in self._trace.ops for part in parts_of(op)))) or self.folds():
             self.book.kept = {}
         return self.book.kept

@@ -26,8 +26,8 @@ OF_KNOWN = 60
 """Replays spent on making a trace short that shows a known deviation, once for each clause in a process."""
 
 SHORTENED = 3
-"""After this many shortened failures of a clause and a cause in a process, further ones are only counted: a record
-shows only the shortest, and shortening takes most of the time of a failing run."""
+"""Failures of one clause and cause that a process shortens; it only counts further ones. A record shows only the
+shortest, and shortening takes most of the time of a failing run."""
 
 SHORT = 2
 """Operations of a failing trace that need not be made shorter by finding another one for its clause and cause."""

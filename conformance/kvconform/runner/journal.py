@@ -1,5 +1,5 @@
-"""The journal of a run or of a profile: one line a check or a case, written as it ends, so that nothing that is cut
-short loses what it has."""
+"""The journal of a run or of a profile. Each check or case is written as one line when it ends, so an interrupted
+run keeps what it has."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def last(seen: TrialResult) -> str:
 
 
 def adds_up(seen: TrialResult, used: Sequence[int]) -> bool:
-    """Tell whether what operations keep adds up to too much, by the resident bytes once cache A was opened and
-    after each operation, one by one; false where the last one takes most of it by itself."""
+    """Tell whether the memory that operations keep adds up to too much. `used` has the resident bytes once cache A
+    was opened, and after each operation. False if the last operation takes most of it by itself."""
     if len(used) < 2 or len(used) != len(seen.steps) + 1:
         return False
     each = (used[-1] - used[-2]) / length_of(_done(seen)[-1])

@@ -140,7 +140,8 @@ class Run:
         return total
 
     def _diagnose(self, total: Tally) -> None:
-        """Ask which known bugs answer as the adapter does; not after an interruption: the user waits."""
+        """Ask which known bugs answer as the adapter does. Skip it after an interruption, because the user
+        waits."""
         failures = [] if self.interrupted else [f for f in kept(total) if not f.expected]
         if not failures:
             return

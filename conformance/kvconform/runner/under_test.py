@@ -35,8 +35,8 @@ from kvspec.records.run import Coverage, Failure, VerdictName
 from kvspec.trace import Trace
 
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
-"""Failing traces of one check after which its remaining traces are skipped, by verdict: they would tell nothing
-new, and all but FAIL cost a process, or a deadline."""
+"""Failing traces of one check after which its remaining traces are skipped, by verdict. They would tell nothing
+new, and each failure but FAIL costs a process or a deadline."""
 
 
 class Differs(AssertionError):

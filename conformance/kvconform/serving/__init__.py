@@ -1,2 +1,2 @@
-"""Judges a serving engine by requests, by the chapter SERVE: histories that aim at what it declares, then random
-ones; each answer is read against the request's own tokens."""
+"""Judges a serving engine by requests, against the chapter SERVE. Histories aim at what the engine declares, then
+random ones follow. Each answer is read against the request's own tokens."""

@@ -1,5 +1,5 @@
-"""Names the clause that a short history breaks. It has nothing in it that the failure does not need, so that what
-is in it tells: a cancel, company, tokens of an earlier request, more rows than the pool has."""
+"""Names the clause that a short history breaks. Such a history has nothing that the failure does not need, so its
+content names the clause: a cancel, company, tokens of an earlier request, or more rows than the pool has."""
 
 from __future__ import annotations
 

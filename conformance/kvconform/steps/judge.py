@@ -1,8 +1,8 @@
 """Judges the events of a log one after another: `Judge.take` raises Broken for the first that breaks a clause.
 
-What each query sees is not looked up anew in each step. A row that a request holds was checked when it came into
-its tables, or written by itself; whoever writes to a page that another request holds breaks a clause at once. So
-all that is to be checked in a step is what came into tables, and what is written."""
+What each query sees is not looked up anew in each step. A row that a request holds was written by the request
+itself, or checked when it came into its tables. Whoever writes to a page that another request holds breaks a
+clause at once. So all that is to be checked in a step is what came into tables, and what is written."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Header:
-    """The engine: its groups; the pages of each pool; the pages that no request gets, in any pool; the rows of a
-    page, as many as the group has that puts most into one. A page has one state."""
+    """The engine: its groups, the pages of each pool, and the pages that no request gets in any pool. `rows` of a
+    page are as many as the group that puts most into a page. A page has one state."""
 
     engine: str
     groups: tuple[Group, ...]

@@ -22,10 +22,10 @@ def named(word: str) -> int:
 
 @dataclass(eq=False)
 class Request:
-    """A request. `history[p]` names all that the row of position p depends on, `alone[p]` the tokens alone; they
-    are one array where there is nothing else, each as long as its text. The rows of its first `next` tokens are
-    computed. `tables` are None while it has no pages; it holds those of each table from index `low` on. `drafts`
-    were computed in its last step and await their tokens; None if none are awaited."""
+    """A request. `history[p]` names all that the row of position p depends on, `alone[p]` only the tokens. Both
+    are as long as the text, and the same array if the rows depend on nothing else. The rows of its first `next`
+    tokens are computed. `tables` are None while it has no pages; it holds those of each table from index `low` on.
+    `drafts` were computed in its last step and await their tokens; None if none are awaited."""
 
     serial: int
     name: str

@@ -16,7 +16,7 @@ from kvspec.errors import BadInput
 
 
 class Part(NamedTuple):
-    """What a step computes of a request: `n` rows from position `start` on; those of `drafts` come last. `checks`
+    """What a step computes of a request: `n` rows from position `start` on. Rows of `drafts` come last. `checks`
     says that rows before `start` came into its tables; `found`, that they were found in the prefix cache."""
 
     request: Request
@@ -28,8 +28,8 @@ class Part(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The rows that a step writes to a pool: where, what they and their tokens were computed from, by whom, and
-    their positions."""
+    """The rows that a step writes to a pool: their places and positions, who writes them, and what they and their
+    tokens were computed from."""
 
     slots: list[int]
     history: list[int]

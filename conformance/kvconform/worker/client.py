@@ -35,8 +35,8 @@ MOST_FOR_A_RUN = 10
 """A run has the time of its operations, at most of this many deadlines: one that hangs costs it."""
 
 GROWS = 4
-"""A process whose memory has grown by one part in this many of the limit is started anew before the next trace, so
-that what leaked in many traces is blamed on none."""
+"""A process whose memory has grown by one part in this many of the limit is started anew before the next trace.
+Then no trace is blamed for what others leaked."""
 
 PATIENCE = 6
 """A run of a slow engine has this many times the time that its operations took before."""
@@ -52,8 +52,8 @@ TICK = 0.05
 
 
 def python_worker(adapter: str, all: bool = False) -> list[str]:
-    """The command line that puts a Python adapter on the wire; `all`: also what it does not claim. No file of the
-    working folder shadows a library."""
+    """Give the command line that puts a Python adapter on the wire; with `all`, also what it does not claim. No
+    file of the working folder shadows a library."""
     return [sys.executable, "-P", "-m", "kvadapters.serve", *(["--all"] if all else []), adapter]
 
 
@@ -224,8 +224,9 @@ class Worker:
         return self._child
 
     def _allowed(self, operations: int) -> float:
-        """Give the seconds allowed for an answer to a question of `operations` operations: a deadline for each of
-        some, or more where the answers so far tell that all of them take longer."""
+        """Give the seconds allowed for the answer to a question of so many operations. Each has a deadline, up to
+        some number of them. More time is allowed if the answers so far tell that so many operations take
+        longer."""
         each = self.deadline if self._begun else self.start_deadline
         few = each * min(operations, MOST_FOR_A_RUN)
         return few if operations <= MOST_FOR_A_RUN else max(few, PATIENCE * self._pace.seconds(operations))

@@ -1,4 +1,5 @@
-"""One worker process with its pipes: writes, reads, keeps its last messages; never waits beyond a deadline."""
+"""One worker process with its pipes. It writes, reads, keeps the last messages, and never waits beyond a
+deadline."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class RemoteSession:
     def _sent(
         self, head: dict[str, Any], tensors: framing.Tensors | None = None, seen: Operation | None = None
     ) -> Callable[[], Step]:
-        """Send a question; `seen`: the operation that its answer observes, if that is not the question's own."""
+        """Send a question. `seen` is the operation that its answer observes, if that is not the question's own."""
         try:
             self.worker.send(head, tensors)
         except WorkerFailure as e:

@@ -30,8 +30,8 @@ class ProcessDied(Exception):
 class Pool(Executor):
     """An executor that knows how many tasks it can do at once.
 
-    The exception of a future is the task's own; or TimeoutError where it took too long; or ProcessDied; or
-    BrokenExecutor where the pool is gone.
+    The exception of a future is the task's own, TimeoutError if the task took too long, ProcessDied, or
+    BrokenExecutor if the pool is gone.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Checks a peer's output before any time is taken, and chooses its fastest form.
 
-An output is right if no element is further from that in f64 than C u sum(p |v|), where p are the weights and u is
-half a unit in the last place of the rows' dtype, which weights may be rounded to. C is 4; in f32 it is 16, for the
+An output is right if each element is within C u sum(p |v|) of its value in f64. Here p are the weights, and u is
+half a unit in the last place of the rows' dtype, to which weights may be rounded. C is 4; in f32 it is 16, for the
 sums. An output in the dtype of the rows may be off by u |out| more.
 """
 

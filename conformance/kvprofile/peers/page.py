@@ -65,7 +65,8 @@ def append(rows: Rows) -> Job:
 
 
 def gather(rows: Rows) -> Job:
-    """Take pages by a table and put their rows in order: two copies; on a GPU a third, to the host."""
+    """Take pages by a table and put their rows in order. That is two copies, and on a GPU a third one to the
+    host."""
     pool = Pool(rows)
     tables = pool.contexts()
     return Job(lambda i: [rows.library.landed(a) for a in pool.gathered(tables[i % len(tables)])])

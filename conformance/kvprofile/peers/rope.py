@@ -1,4 +1,5 @@
-"""RoPE by the usual formula: cosines and sines of all positions made beforehand; halves or neighbours rotated."""
+"""RoPE by the usual formula. Cosines and sines of all positions are made beforehand; halves or neighbours are
+rotated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
 
-Attention has two forms: the heads of a group folded into queries, so that they all read a key together; or
-`enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. The fastest one is measured.
-Queries are in the dtype of the rows, and masks are there, before the clock runs.
+Attention has two forms. One folds the heads of a group into queries, so that they all read a key together; the
+other is `enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. The fastest one is
+measured. Queries are in the dtype of the rows, and masks are there, before the clock runs.
 """
 
 from __future__ import annotations

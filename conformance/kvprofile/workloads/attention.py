@@ -1,4 +1,4 @@
-"""Attention over a cache or store: an append with its queries; queries of a batch; captured attends."""
+"""Attention over a cache or store: an append with its queries, queries of a batch, and captured attends."""
 
 from __future__ import annotations
 

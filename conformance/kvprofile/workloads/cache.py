@@ -101,7 +101,7 @@ def turn(subject: Subject) -> Job:
     """Append to full rings: one row takes the slot of the oldest, several go behind the newest W - 1.
 
     A ring with spare room moves its rows only now and then. So each ring begins one chunk later than the one
-    before, to avoid that all move in the same turn; and all begin behind a whole window of chunks, since the first
+    before: then they do not all move in the same turn. All begin behind a whole window of chunks, since the first
     write to new memory takes several times as long as later ones.
     """
     rings, sources = wrapped(subject), subject.several(subject.shapes(subject.case.rows))

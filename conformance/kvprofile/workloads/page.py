@@ -132,8 +132,8 @@ def attend(subject: Subject) -> Job:
 
 
 def attend_ragged(subject: Subject) -> Job:
-    """Append a row to each sequence of a batch of unequal lengths, and attend with its query: one captured step of
-    the batch if the adapter has such; else one sequence after the other."""
+    """Append a row to each sequence of a batch of unequal lengths, and attend with its query. This is one captured
+    step of the batch if the adapter has one, else one sequence after the other."""
     lengths = [rows - 1 for rows in subject.case.lengths]
     pool = scattered(subject, *lengths)
     groups = list(zip(*[iter(pool.sequences)] * len(lengths), strict=True))

@@ -1,4 +1,5 @@
-"""`kvconform new-chapter NAME`: writes a chapter that holds as it stands into a checkout; its author changes it."""
+"""`kvconform new-chapter NAME`: writes a chapter into a checkout. It holds as it stands, and its author changes
+it."""
 
 from __future__ import annotations
 

@@ -98,7 +98,8 @@ def _chosen(options: Namespace, windows: int) -> list[Configuration]:
 
 
 def _extra(options: Namespace, chapter: str, windows: int) -> int:
-    """Give how many extra states the adapter may have: by default what the chapter says; the reference none."""
+    """Give how many extra states the adapter may have: none for the reference, and for others by default what the
+    chapter says."""
     if options.k is not None:
         return int(options.k)
     return RECORDS[chapter].extra_states or 0 if windows == OF_AN_ADAPTER else 0

@@ -14,8 +14,8 @@ from kvworkshop.correct_variants.variant import Variant
 
 
 class RaggedBlockWithMore(Ragged):
-    """A ragged cache whose block has a column in front that nobody owns, and rows of other sequences in padding;
-    its mask has queries that are padding see everything."""
+    """A ragged cache whose block has a column in front that nobody owns, and rows of other sequences in padding.
+    In its mask, queries that are padding see everything."""
 
     def history(self) -> Pair:
         """The rows of the next sequence where there is padding, and one column more."""

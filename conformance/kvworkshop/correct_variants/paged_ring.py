@@ -188,7 +188,7 @@ class LayerInPieces(Layer):
 
 
 class PagedRing(Fake):
-    """A ring over a block table and a small pool of pages, at level visible; it takes two windows at once, and can
+    """A ring over a block table and a small pool of pages, at level visible. It takes two windows at once, and can
     go back two rows past its window."""
 
     ring: ClassVar[Any] = RingOfPages

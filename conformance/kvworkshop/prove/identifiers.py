@@ -32,8 +32,8 @@ TRIED = 60
 
 @dataclass
 class Identifiers:
-    """For each state the sequences that distinguish it from all others, with positions counted from the first that
-    matters; and the pairs of states that no tried sequence distinguishes."""
+    """For each state the sequences that distinguish it from all others; their positions are counted from the first
+    that matters. `alike` has the pairs of states that no tried sequence distinguishes."""
 
     sequences: dict[Key, list[Ops]]
     alike: list[tuple[Key, Key]] = field(default_factory=list)

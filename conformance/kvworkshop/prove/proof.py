@@ -1,10 +1,10 @@
 """Proofs for small configurations: tries an adapter from every state of the reference.
 
-The tests are those of the W-method (Chow 1978; Vasilevskii 1973), with harmonised identifiers instead of one
-set W: a state cover, by shortest paths; behind it every sequence of up to k + 1 moves; behind that what tells the
-state reached from all others, which `kvworkshop.prove.identifiers` computes and checks. An adapter that passes all
-agrees with the oracle on every trace of that alphabet, under the assumptions that the spec's appendix on proofs
-explains.
+The tests are those of the W-method (Chow 1978, Vasilevskii 1973), with harmonised identifiers instead of one set
+W. A test goes to a state by a shortest path, then makes up to k + 1 moves, in every sequence. It ends with what
+tells the state reached from all others; `kvworkshop.prove.identifiers` computes and checks that. An adapter that
+passes all agrees with the oracle on every trace of that alphabet, under the assumptions that the spec's appendix
+on proofs explains.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _of_length(plan: Plan, length: int) -> list[Ops]:
 
 def tests(plan: Plan, closed: Closure, found: Identifiers, k: int) -> list[Ops]:
     """Give the tests: a path to each state, then every sequence of up to k + 1 moves, then what distinguishes
-    states; shortest first, without those that begin another."""
+    states. The shortest come first, and a test that begins another is left out."""
     every = dict[tuple[str, ...], Ops]()
     for path in closed.states.values():
         for ops, moves in _sequences(plan, path, k + 1):

@@ -28,8 +28,8 @@ from kvworkshop.systematic.kernel_operators import Fault
 
 
 class Part(NamedTuple):
-    """A text: its name, the kernels it is in, the sound texts that they need as well, the chapters whose traces are
-    tried."""
+    """A text: its name, the kernels that contain it, the sound texts that these also need, and the chapters whose
+    traces are tried."""
 
     text: str
     kernels: tuple[str, ...]

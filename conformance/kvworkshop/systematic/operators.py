@@ -1,8 +1,8 @@
 """Systematic faults: every comparison, offset, index, constant, condition and rounding made wrong, every line lost.
 
-`COARSE` operators are for any module. `FINE` ones make many more faults; some of these need an argument each.
-Left out is what no cache does: citations, with all that decides on them alone; assertions, which tell the reader
-what is so; and annotations.
+`COARSE` operators are for any module. `FINE` ones make many more faults; some of these need an argument each. What
+no cache does is left out: citations with all that only decides on them, assertions, which speak to the reader, and
+annotations.
 """
 
 from __future__ import annotations

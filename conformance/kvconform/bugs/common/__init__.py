@@ -1,2 +1,2 @@
-"""Common bugs that nobody reported here, each under the name of its anomaly: tables and modules by the sections of
-the appendix on anomalies; what costs too much stands in `operations`."""
+"""Common bugs that nobody reported here, each under the name of its anomaly. Tables and modules follow the
+sections of the appendix on anomalies. Bugs that cost too much are in `operations`."""

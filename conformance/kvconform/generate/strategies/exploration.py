@@ -29,8 +29,8 @@ class Exploration:
         demand_chapters({self.counted_as, self.over} - {""}, f"the exploration {self.name}")
 
     def number(self, traces: int) -> int:
-        """Give how many it draws where others draw so many: half of them if it adds something to the traces of
-        another chapter, which are judged as they are too."""
+        """Give how many traces it draws where others draw so many. It draws half of them if it only adds something
+        to traces of another chapter: these are also judged as they are."""
         return -(-traces // 2) if self.over else traces
 
     def drawn(self, claimed: Collection[str]) -> Any:

@@ -81,8 +81,8 @@ ASKED = "match xxxxx; match xyxxx; match xyyxx; match xxyxx; match xyxxx salt=s;
 
 
 def continuations(session: Session) -> list[str]:
-    """Ask what is found; again once a request has taken a free page, which shows their order; and once all of them
-    have gone on and ended."""
+    """Ask what is found, three times. The second time, a request has taken a free page, which shows their order.
+    The third time, all requests have gone on and ended."""
     pool = session.caches["A"]
     number = next(n for n in range(len(pool.in_use) + 1) if n not in pool.in_use)
     taken = f"; request {'z' * pool.size}; {ASKED}; answer {number} zz" if pool.free_pages() else ""

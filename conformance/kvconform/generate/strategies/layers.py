@@ -154,7 +154,8 @@ class _Drawing(Drawing):
         return f"append {self.of(1, 1, 2, 3, self.number(0, 6))}"
 
     def _bits(self) -> str:
-        """Append rows of arbitrary bits; where they are folded, legible ones: a NaN hides all that comes after."""
+        """Append rows of arbitrary bits. Where a layer folds them, append legible rows: a NaN would hide all that
+        comes after."""
         fill = "" if self.model.states() else " fill=bits"
         return f"append {self.number(1, 3)}{fill}"
 

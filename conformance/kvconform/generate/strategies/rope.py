@@ -40,8 +40,8 @@ HEADS = (64, 128)
 """Widths of the heads of released models."""
 
 NEAR = (386482969782, 634982163474, -740439780889, 559353798958, 42106686282, -902209779836)
-"""Positions with a cosine or sine so near the midpoint of two f32 numbers that f64 cannot tell the nearest; or so
-near 0 that it depends on the far digits of the angle alone."""
+"""Positions with a difficult cosine or sine. Some lie so near the midpoint of two f32 numbers that f64 cannot tell
+the nearest. Others lie so near 0 that only the far digits of the angle decide them."""
 
 KINDS: dict[str, Config] = {
     "growing": SMALL,

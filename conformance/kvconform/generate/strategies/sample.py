@@ -1,7 +1,8 @@
 """Hypothesis as a source of traces only: they are judged later, and `generate.shrink` makes failures short.
 
 Values are made from random bytes, as external fuzzers make them. A run of Hypothesis itself makes most values by
-changing earlier ones, so they are much alike; and it mixes in constants of the modules that happen to be imported.
+changing earlier ones, so they are much alike. It also mixes in constants of the modules that happen to be
+imported.
 """
 
 from __future__ import annotations

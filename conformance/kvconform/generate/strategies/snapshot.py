@@ -56,7 +56,8 @@ def _with(session: Session) -> list[str]:
 
 
 def _pieces(saved: Any) -> list[str]:
-    """Split and merge; restore piece by piece; merge pieces that do not meet, one with itself, or a missing one."""
+    """Split and merge, and restore piece by piece. Then merge what is refused: pieces that do not meet, a piece
+    with itself, a missing piece."""
     cuts, inner = range(saved.start - 1, saved.stop + 2), range(saved.start + 1, saved.stop)
     whole = [f"split s {at} p q; merge p q s" for at in cuts]
     parts = [f"split s {at} p q; restore p {at}; append 1; restore q {saved.stop}" for at in inner]

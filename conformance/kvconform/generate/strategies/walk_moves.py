@@ -1,4 +1,5 @@
-"""What a chapter gives to walks: its moves on each kind; a kind also says its numbers, and its sizes at a scale."""
+"""What a chapter gives to walks: its moves on each kind. A kind also gives its numbers, and its sizes at a
+scale."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ class Moves:
     numbers: Callable[[Any, Random], Numbers] | None = None
     """Draws the numbers for a session of the list model. A move whose number is missing is impossible now."""
     sized: Callable[[Scale, int], tuple[str, ...]] | None = None
-    """Gives the fields of a kind at a scale for the walk of a turn; then the texts of what comes before the first
-    move, and again after the cache was emptied. What is not claimed of them is left out."""
+    """Gives the fields of a kind at a scale, for the walk of a turn. Then gives the texts of what comes before the
+    first move, and again after the cache was emptied. What is not claimed of them is left out."""
 
     def on(self, kind: str) -> tuple[str, ...]:
         """Give the moves on a kind."""

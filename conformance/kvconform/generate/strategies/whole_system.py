@@ -1,10 +1,19 @@
-"""A whole system at once: layers that append, speculate, roll back and restore; a store with its batch; a buffer.
+"""A whole system at once: layers that append, speculate, roll back and restore, a store with its batch, and others.
 
-Most real bugs lie between two features. A is a growing cache, B and C are rings of different windows, D is a store
-of several layers with a batch, E a buffer that rows are copied into, F a pool of pages, G a bucketed cache of
-several layers, H a padded batch whose sequences come from A and go to I, J a cache with sinks, K a pool that finds
-rows again: as many of them as the adapter declares. A draw follows the list model and steers to boundaries: a full
-window, the end of a store, a full sequence, a pool without free pages, a bound.
+Most real bugs lie between two features. A trace has those of these caches that the adapter declares:
+
+- A: a growing cache.
+- B and C: rings of different windows.
+- D: a store of several layers with a batch.
+- E: a buffer that rows are copied into.
+- F: a pool of pages.
+- G: a bucketed cache of several layers.
+- H: a padded batch whose sequences come from A and go to I.
+- J: a cache with sinks.
+- K: a pool that finds rows again.
+
+A draw follows the list model and steers to boundaries: a full window, the end of a store, a full sequence, a pool
+without free pages, a bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A dask cluster as a pool. Its scheduler gives tasks to workers, and repeats tasks when their worker died.
 
-A worker passes its tasks on to a pool of processes on its own machine, because dask runs tasks in threads: a task
-needs the first thread of its process, and may hang or die with it. That pool ends with the command that uses it.
+A worker passes its tasks on to a pool of processes on its own machine. Dask itself runs tasks in threads, but a
+task needs the first thread of its process, and may hang or kill it. That pool ends with the command that uses it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _installed() -> str:
 
 
 POOLS: dict[str, LocalPool | None] = {}
-"""In a worker: the pool of each command that opened the cluster; None for a command that left it."""
+"""In a worker, the pool of each command that opened the cluster. None for a command that left it."""
 
 LOCK = threading.Lock()
 

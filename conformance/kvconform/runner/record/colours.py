@@ -22,7 +22,8 @@ _STYLE = re.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enume
 
 
 def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether to write colours to a stream: yes to a terminal, unless NO_COLOR is set; to any with FORCE_COLOR."""
+    """Tell whether to write colours to a stream: to a terminal unless NO_COLOR is set, and to any stream if
+    FORCE_COLOR is set."""
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR"):

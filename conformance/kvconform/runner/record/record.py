@@ -67,7 +67,7 @@ def record(tally: Tally, adapter: Description, selected: Mapping[str, Clause], a
 
 
 def kept(tally: Tally) -> list[Failure]:
-    """The failures that a record tells: the worst causes first, of each cause the shortest; known ones last."""
+    """The failures that a record tells: the shortest of each cause, the worst causes first, known ones last."""
     ranked = sorted(tally.failures, key=lambda f: (f.expected, CAUSES.index(f.cause), len(f.steps), len(f.words)))
     return _one_each(ranked)
 

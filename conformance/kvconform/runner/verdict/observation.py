@@ -59,8 +59,8 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
 
 
 def answered_by_adapter(clause: Clause, adapter: Description) -> bool:
-    """Tell whether the adapter, not its engine, makes up every observable that would show a breach of the clause;
-    for clauses about who owns arrays, whether the arrays are the adapter's."""
+    """Tell whether every observable that would show a breach of the clause is the adapter's answer, not its
+    engine's. For clauses about who owns arrays, tell whether the arrays are the adapter's."""
     if "intact" in adapter.answers and clause.id in OWNERSHIP:
         return True
     shown = set(clause.seen_in).difference(ALWAYS)

@@ -68,8 +68,8 @@ NUMBER = re.compile(r"([\w.]+): expected (-?\d+), found (-?\d+)(?:;|$)")
 def difference(message: str) -> Any:
     """What the first difference of a message comes to, whatever rows and numbers are called.
 
-    That is the rows that a query sees too many or too few, counted from those expected; or how far a number is off;
-    else the message itself.
+    For a query that is the rows it sees too many or too few, counted from the expected ones. For a number it is
+    how far off the number is. Otherwise it is the message itself.
     """
     text = told(message)
     if query := QUERY.match(text):

@@ -149,8 +149,8 @@ class Tally:
             kinds += [kind] if kind not in kinds else []
 
     def suspicion(self, clause: str) -> float:
-        """How well traces that differ and traces that agree single the clause out, 0 to 1; of a general clause on
-        the kind where it does so best, as it may be broken there alone.
+        """How well traces that differ and traces that agree single the clause out, 0 to 1. A general clause may be
+        broken on one kind alone, so the kind counts that singles it out best.
 
         The Ochiai coefficient of spectrum-based fault localisation (Abreu, Zoeteweij, van Gemund 2006):
         `present / sqrt(failing * (present + agreed))`.

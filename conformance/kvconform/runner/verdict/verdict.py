@@ -22,8 +22,8 @@ EARLY = "its examples ended early in a failure of"
 """How the reason begins where failures of other clauses kept a clause from being judged."""
 
 CLEARLY = 1.2
-"""How many times as well as the failing step a clause must explain the failures, to fail for what it did before: an
-append of no rows that moves an index shows only where the index is used."""
+"""How many times better than the failing step's clauses an earlier clause must explain the failures, to be failed.
+An append of no rows that moves an index, for example, shows only where the index is used."""
 
 
 class Evidence(NamedTuple):
@@ -228,8 +228,8 @@ def shortest_failure(clause: str, tally: Tally) -> Failure | None:
 
 
 def exit_status(whole: Record) -> int:
-    """0 conforms; 1 a clause is broken, any trace failed, or the adapter is not honest; 3 the harness failed or
-    nothing was judged."""
+    """Give 0 if the adapter conforms; 1 if a clause is broken, a trace failed, or the adapter is not honest; 3 if
+    the harness failed or nothing was judged."""
     verdicts = set(whole.summary)
     if verdicts & set(BROKEN) or whole.unexplained or any(p.startswith("adapter: ") for p in whole.problems):
         return 1

@@ -1,4 +1,4 @@
-"""Triton: a decode whose rows are split over programs, as engines have it; the number of splits is tried out."""
+"""Triton: a decode whose rows are split over programs, as engines do it. The number of splits is tried out."""
 
 from __future__ import annotations
 
