@@ -17,7 +17,7 @@ WIDTHS = (256, 4096, 65536)
 """Words of a line: a GPU wants many short lines, a CPU a few long ones. Each kernel takes what suits it."""
 
 GRIDS = (1, 4, 16, 64, 256)
-"""Lines for each item: one, or a run of them; the more, the smaller the grid."""
+"""Lines for each item: one, or a run of them. The more lines, the smaller the grid."""
 
 TRIES = 3
 """How often each width is tried; the first launch compiles, and the fastest counts."""
@@ -72,8 +72,8 @@ class Timing:
         self.runtime.synchronise()
 
     def streams(self, most: int) -> Streams:
-        """Find the fastest way to read, to write and to copy over two blocks of random bits, each of at most `most`
-        bytes: a kernel of `kernels/limits.inc` in some shape, or the device's own fill or copy."""
+        """Find the fastest way to read, to write and to copy, over two blocks of random bits of at most `most`
+        bytes each. A way is a kernel of `kernels/limits.inc` in some shape, or the device's own fill or copy."""
         runtime = self.runtime
         runtime.learn(kernels.limits(runtime.dialect), kernels.LIMITS)
         words = _words(min(most, runtime.stream_bytes))
@@ -137,8 +137,8 @@ class Ends(NamedTuple):
         self.runtime.launch(f"stream_{name}", work, *blocks, lines, width, *last)
 
     def ways(self, name: str) -> list[Way]:
-        """All ways: kernels by the width of a line and the size of the grid; over whole blocks also the device's
-        own."""
+        """Give all ways: kernels by the width of a line and the size of the grid, and over whole blocks also the
+        device's own way."""
         forms = {name: ""} if name == "read" or self.runtime.gpu else {name: "", f"{name}_past": " past the caches"}
         found = [
             Way(

@@ -1,5 +1,5 @@
-"""The probe: a small model of a stock architecture whose weights are chosen, so that its logits say which rows each
-query saw, in which layer, how many of each id, at which distance, and whether each was computed in this context.
+"""The probe: a small model of a stock architecture with chosen weights. Its logits say which rows each query saw
+in each layer, how many of each id, at which distance, and whether each row was computed in this context.
 
     probe = Probe.of("gemma3", "full,window 8")
     probe.write("folder")                       # config.json, tokenizer, weights: any engine loads them

@@ -2,8 +2,11 @@
 
 The hidden state, in order: one dimension for each content id, one constant, then a block for each layer, and one
 for the convolution of each linear layer. A block has what the layer's queries saw (one dimension for each content
-id), the same from the heads that show distances, the sums of both, and a fingerprint. The vocabulary: the content
-ids; three ids of known logits (`ONE`, `HALF`, `ZERO`); then one id for each dimension of the blocks."""
+id), then the same from the heads that show distances. Behind these come the sums of both, and a fingerprint.
+
+The vocabulary, in order: the content ids, three ids of known logits (`ONE`, `HALF`, `ZERO`), then one id for each
+dimension of the blocks.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,8 @@ class Layout:
 
     @property
     def heads(self) -> int:
-        """Query heads: two for each kv head; more, which do nothing, where the hidden size decides."""
+        """Query heads: two for each kv head. Where the hidden size decides their number, there are more, which do
+        nothing."""
         return 2 * self.kv_heads if self.free_head_dim else self.hidden // HEAD_DIM
 
     @property

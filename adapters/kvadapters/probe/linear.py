@@ -1,8 +1,8 @@
 """A linear layer in float64: a gated delta rule behind a short convolution, as Qwen3-Next has it.
 
 Its state holds the newest row of each key, and forgets by a factor a token; a probe's keys are token ids. So each
-of its heads adds up rows with weights that are known: `exp(-decay * distance)` for each row that entered the state
-and was not overwritten, or, of heads that show the convolution, for each row of its window."""
+of its heads adds up rows with known weights, `exp(-decay * distance)`. Heads that show the state add the rows that
+entered it and were not overwritten. Heads that show the convolution add the rows of its window."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Linear:
-    """One linear layer. `value` [row, hidden] makes rows as those of attention; `spread` [d, row] makes of a row
-    what the state holds; `out` is [hidden, heads * d]."""
+    """One linear layer. `value` [row, hidden] makes rows like those of attention. `spread` [d, row] turns a row
+    into what the state holds. `out` is [hidden, heads * d]."""
 
     view: View
     window: View

@@ -1,5 +1,5 @@
-"""Chooses the weights of a linear layer. Two heads show its state, with rows that weigh the same and with rows that
-weigh less the older they are; two show the window of its convolution in the same way."""
+"""Chooses the weights of a linear layer. Two heads show its state: in one all rows weigh the same, in the other
+older rows weigh less. Two more show the window of its convolution in the same way."""
 
 from __future__ import annotations
 

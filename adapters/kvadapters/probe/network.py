@@ -1,6 +1,6 @@
 """A small transformer in float64: what the logits of a probe must be.
 
-One network serves all architectures; what they differ in is data of a layer: norms of queries and keys, a norm
+One network serves all architectures. Their differences are data of a layer: norms of queries and keys, a norm
 behind attention, learned sinks, latent rows, and how RoPE pairs dimensions. Linear layers are apart, in `linear`.
 Feed-forward parts of a probe add zero and are left out."""
 

@@ -15,9 +15,9 @@ MOST_LAYERS, LARGEST = 16, 1 << 20
 
 @dataclass(frozen=True)
 class View:
-    """A rule of what a query sees: `full`, `window` (the newest `size` rows, its own among them), `chunk` (rows of
-    its own chunk of `size` positions), `linear` (a state that all rows entered, each in place of an earlier one of
-    its id), or `conv` (a window of the convolution before a state)."""
+    """A rule of what a query sees. `full`: all rows up to its own. `window`: the newest `size` rows, its own among
+    them. `chunk`: rows of its own chunk of `size` positions. `linear`: a state that all rows entered, each in
+    place of an earlier one of its id. `conv`: the window of the convolution before a state."""
 
     kind: str
     size: int = 0

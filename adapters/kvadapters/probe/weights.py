@@ -167,7 +167,7 @@ def _with_latent_rows(layer: Layer, layout: Layout) -> Layer:
 
 
 def _output(layout: Layout) -> Array:
-    """Choose the output: content id t is followed by t + 1; every dimension of a block has an id."""
+    """Choose the output. Content id t is followed by t + 1, and every dimension of a block has an id."""
     output = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     norm, ids = layout.norm(len(layout.layers)), np.arange(layout.ids)
     output[(ids + 1) % layout.ids, ids] = short(NEXT_LOGIT * norm / TOKEN)

@@ -43,7 +43,8 @@ class Task:
 
 @dataclass(eq=False)
 class Slot:
-    """A sequence, the tokens whose rows it has, the request that it computes, and the step when it last did so."""
+    """A sequence: the tokens whose rows it has, the request that it computes, and the last step in which it
+    computed one."""
 
     number: int
     held: list[int] = field(default_factory=list)

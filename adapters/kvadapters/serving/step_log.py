@@ -22,8 +22,8 @@ Tables = list[list[int]]
 
 @dataclass(frozen=True)
 class Held:
-    """A step whose tokens are not known yet: the lines of the log from the step's own one on, and what its engine
-    wants to know of it then."""
+    """A step whose tokens are not known yet: the lines of the log from the step's own line on, and what its engine
+    wants back with the tokens."""
 
     lines: list[dict[str, Any]]
     about: Any = None

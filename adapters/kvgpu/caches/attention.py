@@ -54,8 +54,8 @@ class Positions(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Rows in one run of slots, or two: counted from `Positions.first`, the first `before` rows lie in the slots
-    from `start` on, the others in those from `then` on.
+    """Rows in one run of slots, or in two. Counted from `Positions.first`, the first `before` rows lie in the
+    slots from `start` on. The others lie in those from `then` on.
 
     Head h of entry e begins `e * entry + h * place.slots` rows behind where `place` begins; `entry` is in rows,
     usually `kv_heads * place.slots`. Slots that hold no position are never read.
@@ -82,8 +82,8 @@ class Pages(NamedTuple):
     `p % place.slots`.
 
     Head h of page g begins `g * page + h * place.slots` rows behind where `place` begins; `page` is in rows,
-    usually `kv_heads * place.slots`. The table of entry e is the i32 numbers from `at + e * stride` on of `tables`,
-    a block on the device; of a table only those numbers are read that lead to a row which is seen.
+    usually `kv_heads * place.slots`. The table of entry e is the i32 numbers of `tables`, a block on the device,
+    from `at + e * stride` on. Only numbers that lead to a seen row are read.
     """
 
     place: Place
@@ -107,9 +107,9 @@ def prepare(
 
     `config` says kv_heads, k_dim, v_dim and dtype of the rows. `queries` are f32 `[entries, heads, n, k_dim]`, or
     with several axes in front, which are the entries in order; on the host, or placed on the device. `most` is how
-    many positions there will be at most (the end, or the capacity where ends are on the device). The output
-    `[..., heads, n, v_dim]` is `out` where that is given: an f32 array of the host, or one placed on the device,
-    written in place; else it is new, and where the queries are. `sinks` are the learned sinks of the query heads,
+    many positions there will be at most (the end, or the capacity where ends are on the device). The output `[...,
+    heads, n, v_dim]` is `out` if it is given: an f32 array of the host, or one placed on the device, written in
+    place. Otherwise it is new, and lies where the queries are. `sinks` are the learned sinks of the query heads,
     if there are any. The caller has refused what does not fit. Raises MemoryError.
     """
     *front, heads, n, _ = queries.shape
@@ -183,8 +183,8 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Ready:
-    """An attend that lacks only its rows: see `prepare`. `added` holds the arrays of a mask (any block if there are
-    none); `out` is the caller's array, or None; `sinks` are those of the query heads, or None."""
+    """An attend that lacks only its rows: see `prepare`. `added` holds the arrays of a mask, and is any block if
+    there are none. `out` is the caller's array, or None. `sinks` are those of the query heads, or None."""
 
     space: Workspace
     config: Config
@@ -244,8 +244,8 @@ class Ready:
         return self.queries.at // FLOAT.itemsize, place.keys_at // size, place.values_at // size
 
     def _mask(self) -> tuple[int, int, int]:
-        """Tell whether the future is hidden; give the window, and how many arrays are added to scores. -1 says that
-        there are none, and that the parts are needed: a fast kernel has no use for them."""
+        """Tell whether the future is hidden, the window, and how many arrays are added to scores. -1 says that
+        there are none, and that the parts are needed; a fast kernel does not use parts."""
         none = 0 if self.sinks is None else -1
         return int(self.asking.causal), self.asking.window, len(self.asking.added) or none
 

@@ -1,5 +1,5 @@
-"""Layers of unlike views on a device: one offset, one block of rows, one launch an append; and another block and
-another launch where layers fold their tokens into states.
+"""Layers of unlike views on a device. They have one offset, one block of rows, and one launch an append. Layers
+that fold their tokens into states add another block and another launch.
 
 A layer has at any offset what it needs there and no more, so what was dropped follows from the offset alone.
 """

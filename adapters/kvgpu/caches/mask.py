@@ -92,8 +92,8 @@ def _slot_order(space: Workspace, array: Array, history: History) -> Array:
 
 
 def _both(one: Array, other: Array) -> Array:
-    """Join two masks: booleans by `and`; scores by sums, minus infinity where either is; a boolean and scores to
-    the scores, minus infinity where the boolean hides."""
+    """Join two masks. Booleans join by `and`. Scores are added; minus infinity stays minus infinity. A boolean and
+    scores give the scores, and minus infinity where the boolean hides."""
     if one.dtype == other.dtype:
         with np.errstate(all="ignore"):
             return np.asarray(one & other if one.dtype == bool else _hiding(one + other, one, other))

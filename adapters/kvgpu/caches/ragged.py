@@ -28,8 +28,8 @@ class Run(NamedTuple):
 
 class Ragged:
     """Sequence s has its rows in group s, the newest `held[s]` of `lengths[s]`, in the columns from `starts_[s]` on
-    of a block whose first column is slot `at`. There are as many slots as the steps that hold the most rows, and
-    over a window a step more, in which the block moves on; there are none before the first feed."""
+    of a block whose first column is slot `at`. There are as many slots as the steps that hold the most rows. Over
+    a window there is one step more, in which the block moves on. Before the first feed there are none."""
 
     kind = "ragged"
 
@@ -140,8 +140,8 @@ class Ragged:
         self._now(lengths, held, at)
 
     def _begin(self, older: Sequence[int], held: Sequence[int]) -> int | None:
-        """The slot where a block begins in which sequences hold `held` rows, each in the slot where it is, without
-        the `older` oldest; None if rows would have to move."""
+        """Give the slot where a block begins if sequences hold `held` rows, without the `older` oldest, and each
+        row stays in its slot. None if rows would have to move."""
         found = {self._first(s) + older[s] - start for s, start in enumerate(self._starts(held))}
         return found.pop() if len(found) == 1 else None
 
@@ -192,8 +192,8 @@ class Ragged:
         self._rebuild([_in_order(other) for other in others], [other.offset for other in others])
 
     def extract(self, sequence: int, into: Any) -> None:
-        """Put the rows of a sequence into a growing cache, by way of scratch space where they lie side by side; or
-        into a ring, by a buffer that is its own then."""
+        """Put the rows of a sequence into a growing cache or a ring. For a growing cache they pass through scratch
+        space, where they lie side by side. For a ring they pass through a buffer, which then is the ring's own."""
         if sequence < 0 or sequence >= len(self.lengths):
             raise refusals_ragged.sequence("RAGGED-19", sequence, len(self.lengths))
         self._demand_alone("extract", f"a {self._single} cache", into)

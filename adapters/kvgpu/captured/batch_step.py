@@ -56,8 +56,8 @@ class CapturedBatchStep(Step):
         return self._turned
 
     def _sizes(self) -> tuple[int, ...]:
-        """Give the sequences, heads and widths; then the elements of a row that are turned, the step from pair to
-        pair, and that from the first to the second element of a pair."""
+        """Give the sequences, heads and widths. Then give the elements of a row that are turned, the step from
+        pair to pair, and the step from the first to the second element of a pair."""
         config, heads = self.config, self.queries.shape[1]
         norm = self._turn is None or self._turn.pairing == "norm"
         pairs = (2, 1) if norm else (1, self._dims // 2)

@@ -105,8 +105,8 @@ class Workspace:
         return block
 
     def staged(self, geometry: Geometry, *arrays: Array, block: Block | None = None) -> Place:
-        """Upload keys, and values where there are some, `[..., n, D]`, in one go, into scratch space or a block;
-        rows that are on the device stay where they are, unless a block is given for them."""
+        """Upload keys, and values if there are some, `[..., n, D]`, in one go, into a block or else into scratch
+        space. Rows that are on the device stay where they are, unless a block is given for them."""
         rows = arrays[0].shape[-2]
         there = resident.source(self.runtime, rows, *arrays)
         if there is not None:

@@ -100,8 +100,8 @@ class Slots:
 
 
 def downloaded(codec: Codec, n: int, source: Span, residual: Residual | None = None) -> Pair:
-    """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own;
-    those of a residual window as they were handed in."""
+    """Download n rows of a cache, at least one, and nothing else: `[batch, kv_heads, n, dim]`, the caller's own.
+    Rows of a residual window come as they were handed in."""
     space, config = codec.space, codec.config
     span = codec.shown(n, space.straightened(codec.kept, n, source))
     if residual is not None:

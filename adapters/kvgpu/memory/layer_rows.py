@@ -54,8 +54,8 @@ class View(NamedTuple):
 
 
 class Room(NamedTuple):
-    """How many slots there are: `whole` for a view of all; for others as many as they keep, and `beside` for the
-    longest append."""
+    """How many slots there are: `whole` for a view of all rows. Other views have as many as they keep, and
+    `beside` more for the longest append."""
 
     whole: int = 0
     beside: int = 0

@@ -1,10 +1,10 @@
 """Tables of RoPE, made on the host: the f32 numbers nearest to cosine and sine of position * frequency.
 
-An angle is a whole number of 2^-192 turns. It is one product of position and frequency, and
-whole turns are dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too.
-The rest, which may be very small, becomes an f64 number, so that cosine and sine are right to a few units in the
-last place of f64. About one in two million of them lies too near the midpoint of two f32 numbers to say which f32
-number is nearest; such a number is computed again in whole numbers.
+An angle is a whole number of 2^-192 turns. It is one product of position and frequency, and whole turns are
+dropped exactly, also at large positions. The nearest quarter of a turn is subtracted exactly too. The rest, which
+may be very small, becomes an f64 number, so that cosine and sine are right to a few units in the last place of
+f64. About one in two million of them lies too near the midpoint of two f32 numbers to say which is nearest. It is
+computed again in whole numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Asks Linux for huge pages for large memory, as numpy does for its own arrays.
 
-A row of each head lies on a page of its own, so that an append or a read of many heads needs the addresses of as
-many pages. With pages of 2 MiB the processor has most of them at hand, and new memory is made in fewer steps.
+The rows of the heads lie on different pages, so an append or a read of many heads needs the addresses of as many
+pages. With pages of 2 MiB the processor has most of them at hand, and new memory is made in fewer steps.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
     """Give one item to each head of each part, in groups of one, up to about `workers`; striding reaches the other
     heads. Only where they are fewer than the cores, split the rows of each head over several items.
 
-    Rows last, because the rows of a head lie side by side: an item that strides over rows visits all pages of a
-    head to move a part of it. That made long copies two to three times slower (`kvconform profile`). Groups of one,
-    because a CPU runtime compiles every kernel again for each group size.
+    Rows are split last, because the rows of a head lie side by side. An item that strides over rows visits all
+    pages of a head to move a part of it, which made long copies two to three times slower (`kvconform profile`).
+    Groups have one item, because a CPU runtime compiles every kernel again for each group size.
     """
     heads = min(work.heads, workers)
     parts = min(work.parts, max(1, workers // heads))
@@ -65,8 +65,8 @@ def cpu(work: Work, workers: int) -> tuple[Axes, Axes]:
 
 
 def rows_on_a_cpu(work: Work) -> tuple[Axes, Axes]:
-    """Give one item to each row with all its heads, where these lie side by side at the source: an item that takes
-    one head visits every page of the source, and long copies took two to eight times as long."""
+    """Give one item to each row with all its heads, if these lie side by side at the source. With an item for each
+    head, every item visits every page of the source; long copies took two to eight times as long."""
     return (1, 1, 1), (work.rows, 1, work.parts)
 
 

@@ -54,8 +54,8 @@ class OpenCLRuntime:
     each with the number of its arguments that are buffers. `workers` is how many work-items keep a CPU busy;
     `lanes` is how many floats a vector may have (see `opencl_devices`).
 
-    One thread at a time may call it, and whatever shares it: a launch sets the arguments of a kernel that other
-    launches use too, and two threads within PoCL's queues can wait for each other for good.
+    One thread at a time may call it or what shares it. A launch sets the arguments of a kernel that other launches
+    use too. Also, two threads within PoCL's queues can wait for each other for good.
     """
 
     dialect: Literal["cl", "cuda"] = "cl"

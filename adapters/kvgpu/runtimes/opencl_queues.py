@@ -25,9 +25,9 @@ BY_BLOCKS = ("attend", "join", "scores")
 
 
 class Queues:
-    """Commands take effect in the order of the calls, whatever queue they go to: the calling thread does none while
-    the device is busy, and the device gets none before the calling thread is done. `own` is the device's queue. The
-    caller sets `newest` to the event of the newest command."""
+    """Commands take effect in the order of the calls, whatever queue they go to. The calling thread does none
+    while the device is busy. The device gets none before the calling thread is done. `own` is the device's queue.
+    The caller sets `newest` to the event of the newest command."""
 
     def __init__(self, cl: Any, context: Any, device: Any, caller: Any = None) -> None:
         profiled = cl.command_queue_properties.PROFILING_ENABLE

@@ -1,5 +1,5 @@
-"""Gemma 3: full and window layers with bases of their own, embeddings that are scaled, norms that multiply by 1 +
-w, and a norm behind attention, which the ballast keeps almost constant."""
+"""Gemma 3. Full and window layers have bases of their own, embeddings are scaled, and norms multiply by 1 + w.
+There is also a norm behind attention, which the ballast keeps almost constant."""
 
 from __future__ import annotations
 

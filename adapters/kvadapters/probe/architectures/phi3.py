@@ -1,4 +1,4 @@
-"""Phi-3: one tensor for queries, keys and values; a head's width is the hidden size divided by the heads."""
+"""Phi-3: one tensor for queries, keys and values. A head's width is the hidden size divided by the heads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Qwen3-Next: linear layers, each a gated delta rule behind a convolution, and full layers with gated
-attention; dense feed-forward parts only."""
+"""Qwen3-Next: linear layers, each a gated delta rule behind a convolution, and full layers with gated attention.
+Feed-forward parts are dense only."""
 
 from __future__ import annotations
 

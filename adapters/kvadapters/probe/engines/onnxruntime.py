@@ -1,4 +1,4 @@
-"""onnxruntime: a probe of ONNX in a session of its own; its cache is the rows that the session hands out."""
+"""onnxruntime runs a probe of ONNX in a session of its own. Its cache is the rows that the session hands out."""
 
 from __future__ import annotations
 

@@ -38,13 +38,14 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How llama.cpp takes an architecture: its name there, other names of tensors, and what is done to them."""
+    """How llama.cpp reads an architecture: by which name, with which other names of tensors, and with which
+    changes to them."""
 
     name: str
     changed: Callable[[Layout, Tensors], Tensors]
     names: tuple[tuple[str, str], ...] = ()
     windows: bool = False
-    """Whether layers may have windows: in a period, the last layer of which is full."""
+    """Whether layers may have windows. They come in a period, whose last layer is full."""
 
 
 def _as_they_are(_: Layout, tensors: Tensors) -> Tensors:

@@ -18,14 +18,14 @@ from kvadapters.probe.reader.precision import Precision
 from kvspec.errors import BadInput
 
 Answers = NDArray[np.floating] | Sequence[Mapping[int, float]]
-"""Logits or logprobs [queries, vocabulary]; or for each query those of the ids that are known."""
+"""Logits or logprobs [queries, vocabulary], or for each query those of the known ids."""
 
 
 @dataclass(frozen=True)
 class State:
-    """Hidden states as far as they are told: `low` and `high` bound each dimension, [queries, used], by the
-    roundings on its way, but for those of the rows' form. Of what is not among the answers, `low` is minus
-    infinity."""
+    """Hidden states as far as the answers tell them. `low` and `high` [queries, used] bound each dimension. They
+    allow for all roundings on its way but those of the rows' form. `low` is minus infinity for what is not among
+    the answers."""
 
     low: Float64
     high: Float64

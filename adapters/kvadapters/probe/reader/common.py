@@ -50,8 +50,8 @@ def _fits(view: View, readings: Sequence[Reading]) -> bool:
 
 
 def _suspects(readings: Sequence[Reading]) -> list[int]:
-    """Give the rows that a stale or foreign row must be among: seen where the fingerprint is off, and nowhere
-    else."""
+    """Give the rows that include a stale or foreign one: queries with a wrong fingerprint see them, and no others
+    do."""
     off = [r for r in readings if any(f.sort == "context" for f in r.findings)]
     right = [r for r in readings if r.fingerprint is not None and r not in off]
     if not off:

@@ -1,5 +1,5 @@
-"""How many rows of each id a query saw: the weights of its seen heads are whole multiples of one over all of
-them."""
+"""Counts the rows of each id that a query saw. If it saw n rows, the weights of its seen heads are multiples of
+1/n."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kvadapters.probe.arrays import Float64
 
 @dataclass(frozen=True)
 class Counts:
-    """How many rows a query saw, in all and of each id, bounded: int [ids] each. `others` are the further totals
-    that fit."""
+    """How many rows a query saw: in all, and bounds for each id, int [ids]. `others` are the further totals that
+    fit."""
 
     total: int
     low: NDArray[np.int64]
@@ -28,8 +28,9 @@ class Counts:
 
 
 def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
-    """Count rows by bounds of their weights, float64 [ids], which sum to 1. Of the totals that fit, the one nearest
-    to the `likely` counts is taken; `most` is the largest. None if no total fits: rows do not weigh the same."""
+    """Count rows by bounds of their weights, float64 [ids], which sum to 1. The total that fits and comes nearest
+    to the `likely` counts is taken; `most` is the largest that is tried. None if no total fits: then rows do not
+    weigh the same."""
     possible = high * most >= 1 - 1e-9
     part = _counted(low[possible], high[possible], likely[possible], most)
     if part is None or (low[~possible] > 1e-9).any():

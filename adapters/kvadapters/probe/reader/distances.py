@@ -1,4 +1,4 @@
-"""At which distance a query saw each row: by how much its distance head prefers this row to another."""
+"""Tells at which distance a query saw each row, by how much its distance head prefers this row to another."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from kvadapters.probe.reader.reading import Finding, Reading, Row
 from kvadapters.probe.weights import AMPLITUDE, PAIRS
 
 LOWER = 2.0**-7
-"""By how much weights above the first layer may change through what is wrong below, or with a row's context."""
+"""How much the weights above the first layer may change because of an error below, or because of a row's
+context."""
 
 NO_ANCHOR = "distances: of no id is there one row, and its weight"
 
 
 class Distances:
-    """Tells distances in one layer of a text; `low` and `high` bound what its distance heads show, [ids] each."""
+    """Tells distances in one layer of a text. `low` and `high`, [ids] each, bound what its distance heads show."""
 
     def __init__(self, precision: Precision, layer: ExpectedLayer, low: Float64, high: Float64) -> None:
         self.layer, self.low, self.high = layer, low, high
@@ -49,8 +50,9 @@ class Distances:
     def _fitting(
         self, single: Sequence[Row], anchor: Row, reading: Reading
     ) -> tuple[dict[int, tuple[int, ...]], NDArray[np.bool_]]:
-        """Give the distances that fit what is seen of each row beside another one, whose distance is right; and
-        whether its own distance does, bool [rows], where weights may have changed by what is wrong below."""
+        """Give the distances of each row that fit its weight beside the `anchor`'s, whose distance is taken as
+        right. Tell for each row, bool [rows], whether its own distance fits; errors below may have changed its
+        weight a little."""
         query, loose = reading.query, LOWER if reading.layer else 0.0
         tokens, at = [row.token for row in single], np.array([row.positions[0] for row in single])
         scores = self.layer.scores(query, at) - self.layer.score(query, anchor.positions[0])

@@ -14,7 +14,7 @@ from kvadapters.probe.linear import Linear, newest
 from kvadapters.probe.views import View
 
 BEYOND = 64
-"""How much further than the text is long a row's distance is looked for, ahead of the query and behind it."""
+"""How far beyond the length of the text a row's distance is looked for, ahead of the query and behind it."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class ExpectedLayer:
     shares: Float64
     """What the weights of each query must sum to, [n]: below 1 where a sink takes its share."""
     gains: Float64
-    """By what each token's query and key differ from those of the constant alone, [n]."""
+    """How much each token's query and key differ from those of the constant alone, [n]."""
     curve: Float64
-    """Scores of distance heads at a gain of 1, from distance `-beyond` on; of a linear layer the logarithms of
+    """Scores of distance heads at a gain of 1, from distance `-beyond` on. For a linear layer, the logarithms of
     weights."""
     beyond: int
 

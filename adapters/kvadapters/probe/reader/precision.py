@@ -1,9 +1,9 @@
 """How far a correct engine's answers may be from float64: derived from its dtype and the form of its rows.
 
-A weight passes at most `ROUNDINGS` roundings on its way from the value of a row to a logit, each of at most `unit`
-of it: two norms and their gains, four projections, the softmax and its sum, the residual, and the same again for
-the constant that it is divided by. A row that is stored in a coarser form adds the unit of this form, or half its
-step."""
+A weight passes at most `ROUNDINGS` roundings from the value of a row to a logit, each of at most `unit` of it.
+They are two norms with their gains, four projections, the softmax and its sum, and the residual. The constant that
+the weight is divided by passes the same again. A row that is stored in a coarser form adds the unit of this form,
+or half its step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ROWS = {
     "q4_0": (2.0**-11, 1 / 8),
     "q4": (2.0**-11, 1 / 15),
 }
-"""Forms of rows: the unit of one rounding, and half a step, in units of what a head's row holds in all, as some
-engines turn rows before they quantise them. `q8_0` and `q4_0` are llama.cpp's; `q8` and `q4` keep the least and the
-largest element of a group."""
+"""Forms of rows: the unit of one rounding, and half a step as a share of the sum of a head's row. The sum counts,
+because some engines turn rows before they quantise them. `q8_0` and `q4_0` are llama.cpp's; `q8` and `q4` keep the
+least and the largest element of a group."""
 
 ROUNDINGS = 18
 SCORE_ROUNDINGS = 14

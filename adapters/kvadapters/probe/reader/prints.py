@@ -43,7 +43,8 @@ def _untold(precision: Precision, low: Float64, mean: Float64 | None, reading: R
 
 
 def _mean(reading: Reading, layer: ExpectedLayer) -> Float64 | None:
-    """Give the mean of the rows that were seen, [ids + 1 + prints]; None if it is not known which they are."""
+    """Give the mean of the rows that were seen, [ids + 1 + prints]. None if it is not known which rows these
+    are."""
     if reading.rows and all(len(row.positions) == row.count for row in reading.rows):
         at = [position for row in reading.rows for position in row.positions]
     elif any(finding.sort in ("extra", "missing") for finding in reading.findings):

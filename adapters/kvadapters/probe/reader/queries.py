@@ -24,8 +24,7 @@ from kvadapters.probe.weights import BALLAST
 from kvspec.errors import BadInput
 
 DRIFT = 2.0**-8
-"""By how much a row's values may differ from those of others: the norm before them changes with what was seen
-below."""
+"""How much the values of two rows may differ, because the norm before them depends on what was seen below."""
 
 
 def read(
@@ -74,7 +73,7 @@ class _OneLayer:
         self.gains = self._gains()
 
     def _gains(self) -> Float64:
-        """Give the element of each id's rows, [ids]: almost 1. Sets by how much it may be another."""
+        """Give the element of each id's rows, [ids], which is almost 1. Set how much it may differ from that."""
         gains = np.ones(self.probe.layout.ids)
         self.drift = np.full(self.probe.layout.ids, DRIFT)
         for token, positions in self.where.items():
@@ -83,7 +82,7 @@ class _OneLayer:
         return gains
 
     def _sum(self, low: Float64, high: Float64, weights: Float64) -> float:
-        """Give what the weights sum to; `weights` are those of single ids, as far as they are known, [ids]."""
+        """Give the sum of the weights. `weights`, [ids], are those of single ids as far as they are known."""
         total = (low[self.block.sums[0]] + high[self.block.sums[0]]) / 2 / self.probe.layout.ballast
         mean = float((weights * self.gains).sum() / weights.sum()) if weights.sum() > 0 else 1.0
         return float(total) / mean
@@ -119,9 +118,9 @@ class _OneLayer:
         return reading
 
     def _widened(self, low: Float64, high: Float64, query: int) -> tuple[Float64, Float64, float]:
-        """Widen bounds by what the form of rows adds: a step, times the sum of what a head's row holds, on the mean
-        of rows for seen heads, and at most for distance heads, which prefer some rows. Give the bounds, and what is
-        added to the sum of weights."""
+        """Widen bounds by the error of the rows' form: a step times the sum of a head's row. Seen heads take its
+        mean over rows. Distance heads take its maximum, because they prefer some rows. Give the bounds, and what
+        is added to the sum of weights."""
         if not self.precision.step or self.linear:  # states have a form of their own
             return low, high, 0.0
         held = np.abs(self.expected.rows[self.expected.sees[query]])

@@ -10,8 +10,8 @@ from kvadapters.probe.views import View
 
 @dataclass(frozen=True)
 class Row:
-    """Rows of one content id that a query saw. `weight` is of all of them, as the seen heads show it; `distances`
-    are those that fit what the distance heads show, if it is one row."""
+    """Rows of one content id that a query saw. `weight` is the weight of all of them, as the seen heads show it.
+    If it is one row, `distances` are those that fit what the distance heads show."""
 
     token: int
     count: int
@@ -39,7 +39,7 @@ class Reading:
     query: int
     rows: tuple[Row, ...] = ()
     seen: int | None = None
-    """How many rows it saw; None if that cannot be told."""
+    """The number of rows it saw. None if that cannot be told."""
     share: float = 1.0
     """What the weights sum to."""
     share_error: float = 0.0
@@ -92,8 +92,8 @@ class Judgement:
         return found
 
     def told(self, most: int = 8) -> str:
-        """Tell it in lines: what is wrong, at most so many of each layer; what findings have in common; what cannot
-        be told."""
+        """Write it in lines: at most so many findings of each layer, then what findings have in common, then what
+        cannot be told."""
         lines = [self._headline(), *self._found(most), *self.notes]
         lines += [
             f"cannot be told: {text} ({count} of {len(self.readings)})" for text, count in self.untold.items()

@@ -1,9 +1,9 @@
-"""Reads an engine that returns tokens alone: how much less likely than the best is each token that it chose?
+"""Reads an engine that returns tokens alone: how much less likely than the best one is each token that it chose?
 
 The output of such a probe answers by content ids, and each id's logit depends on everything that the query saw. A
-correct engine chooses the likeliest id, or one that is as likely but for rounding. What an engine's choice is less
-likely by, in float64, is its *regret*. Where a regret is too large, the same network is asked what would explain
-all tokens: another view of a layer, or one row that a layer does not see."""
+correct engine chooses the likeliest id, or one that is as likely up to rounding. The *regret* of a choice is how
+much less likely it is, in float64. Where a regret is too large, the same network tries what would explain all
+tokens: another view of a layer, or one row that a layer does not see."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""mlx-lm in this process, put together as its server does: a `BatchGenerator` that computes requests together, and
-an `LRUPromptCache` that finds the cache of an earlier request, trims it and keeps new ones.
+"""mlx-lm in this process, put together as its server does. A `BatchGenerator` computes requests together. An
+`LRUPromptCache` finds the cache of an earlier request, trims it and keeps new ones.
 
 `rows` asks for quantised rows. `generate_step` alone quantises caches, and computes requests one after another."""
 

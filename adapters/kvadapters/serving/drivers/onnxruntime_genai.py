@@ -67,8 +67,8 @@ def _model(wanted: Wanted, changes: Mapping[str, Any]) -> Any:
 
 
 def built(folder: Path, rows: str | None) -> Path:
-    """Give the folder of a checkpoint in ONNX: its own if it is a probe of `--format onnx`; else the one that the
-    builder made of it before, or makes now, in some seconds."""
+    """Give the folder of a checkpoint in ONNX. For a probe of `--format onnx` it is its own folder. Otherwise the
+    builder has made one before, or makes it now in some seconds."""
     if rows is None and (folder / "genai_config.json").exists():
         return folder
     into = folder / f"onnx-{rows or 'f32'}"
@@ -180,7 +180,7 @@ class Turns:
         return self.number
 
     def _goes_on(self, last: _Turn, tokens: list[int], new: int) -> bool:
-        """Begin a further turn, if tokens go on from the last one, and if the engine takes it: it refuses where
+        """Begin a further turn if tokens go on from the last one and the engine takes it. The engine refuses while
         others of the same batch are still there."""
         had = len(last.text)
         if self.open or len(tokens) <= had or tokens[:had] != last.text:

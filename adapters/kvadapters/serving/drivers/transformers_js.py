@@ -1,7 +1,8 @@
 """transformers.js in a process of Node.js: `generate` behind caches of earlier requests, one request after another.
 
-A request goes on from the earlier text that it begins most alike with, whose cache is cut to what both have: the
-package has no `crop`, so tensors are sliced. The builder of onnxruntime-genai turns the checkpoint into ONNX."""
+A request goes on from the earlier text that shares the longest beginning with it. That text's cache is cut to the
+shared part. The package has no `crop`, so tensors are sliced. The builder of onnxruntime-genai turns the
+checkpoint into ONNX."""
 
 from __future__ import annotations
 

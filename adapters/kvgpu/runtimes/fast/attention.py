@@ -69,8 +69,8 @@ class Ragged(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What is attended to, and where outputs go: queries `[entries, heads, n, k_dim]` and `out`
-    `[entries, heads, n, v_dim]`, both f32, or, if `ragged`, `[heads, n, dim]` with the queries of all entries.
+    """What is attended to, and where outputs go. Queries are `[entries, heads, n, k_dim]` and `out` is `[entries,
+    heads, n, v_dim]`, both f32. If `ragged`, both are `[heads, n, dim]` with the queries of all entries.
 
     See `caches.attention` for where rows lie and where the queries stand. If `causal`, a query sees the positions
     up to its own, else all. If `window` is not 0, it sees only the newest `window` of those up to its own. `most`

@@ -21,8 +21,8 @@ from kvgpu.runtimes.capture import Replayable
 from kvgpu.runtimes.fast.attention import Call, FastAttention, Geometry
 
 ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(.+)"), "attend_join"
-"""The strict kernels: by how rows lie, and what they are (see `caches.attention.kind`); and the one that joins
-parts into outputs."""
+"""The names of the strict kernels, which tell how rows lie and what they are (see `caches.attention.kind`), and of
+the kernel that joins parts into outputs."""
 
 
 class Asked(NamedTuple):

@@ -24,8 +24,9 @@ def taken(geometry: Geometry) -> bool:
 
 
 def chosen(geometry: Geometry, count: int, beside: int | None = None) -> Geometry:
-    """Give the geometry for `count` queries: that of the kernel for many if there are more than `beside`, which is
-    by default as many as fill the columns of the kernel for few. Wide and f32 rows have no kernel for many."""
+    """Give the geometry for `count` queries. If there are more than `beside`, it is that of the kernel for many.
+    By default `beside` is as many as fill the columns of the kernel for few. Wide and f32 rows have no kernel for
+    many."""
     most = warp_attention.together(geometry)
     many = warp_attention.taken(geometry) and geometry.dtype != "f32"
     if many and count > (most if beside is None else beside):
