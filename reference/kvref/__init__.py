@@ -1,1 +1,2 @@
-"""The reference: exact storage, slot by slot, in numpy, written to be read; and the list model that judges it."""
+"""The reference: exact storage, slot by slot, in numpy, written to be read. Beside it is the list model that
+judges it."""

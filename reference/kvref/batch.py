@@ -20,8 +20,8 @@ _addresses = count(1)
 
 
 class Batch:
-    """Row p of head h of layer l of sequence s is `keys[l][s, h, p]` and `values[l][s, h, p]`; it is live while
-    p < `held[s][l]`, which is `lengths[s]` unless a scatter of one layer left layer l behind."""
+    """Row p of head h of layer l of sequence s is `keys[l][s, h, p]` and `values[l][s, h, p]`. It is live while p
+    < `held[s][l]`. That is `lengths[s]`, unless a scatter of one layer left layer l behind."""
 
     def __init__(self, config: Config, places: int) -> None:
         assert config.layers is not None and config.max_len is not None

@@ -30,9 +30,9 @@ class Running:
 
 
 class Keyed:
-    """`known[page]` are the histories of the rows of a page that can be found, from its first slot on;
-    `counts[page]` tables have it; `begun[page]` says when it was taken; `freed` are the pages that no table has and
-    in which rows can be found, the one that has been so for longest first."""
+    """`known[page]` are the histories of the rows of a page that can be found, from its first slot on.
+    `counts[page]` tables have the page, and `begun[page]` says when it was taken. `freed` are the pages with such
+    rows that no table has; the page that was given up first comes first."""
 
     kind = "keyed"
 
@@ -82,8 +82,8 @@ class Keyed:
         return n if self.rows else n - n % self.size
 
     def _best(self, request: Request, n: int) -> tuple[int, int] | None:
-        """The page with most of the rows from position n on, and how many: of several a page that a sequence has,
-        then the one that was taken first. None if there is no such row."""
+        """Give the page with most of the rows from position n on, and how many it has. Among equals take a page
+        that a sequence has, then the one that was taken first. None if there is no such row."""
         wanted = [self._history(request, p) for p in range(n, min(n + self.size, len(request.tokens)))]
         runs = [_run(known, wanted) for known in self.known]
         page = min(range(len(runs)), key=lambda p: (-runs[p], self.counts[p] == 0, self.begun[p]))

@@ -34,8 +34,8 @@ class Kept:
 
 
 class SavedLayers(Snapshot):
-    """The rows of all layers, one layer behind the other; of each its positions, and from which on it has all; and
-    the states of those that have one instead."""
+    """The rows of all layers, one layer behind the other. For each layer come its positions, and the position from
+    which on it has all rows. Layers without rows have their states."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Layers of unlike views over one offset: each keeps the rows that its next query needs, and all go back or none.
 
 A layer's rows lie in position order; `places` are their positions. What an append pushes out stays until the next
-operation, because the append's own queries see it; `kept` says from which position on a layer still has its rows.
+operation, because the append's own queries see it. `kept` says from which position on a layer still has its rows.
 A layer `state` has no rows: it has the sum that its tokens were folded into.
 """
 
@@ -49,9 +49,9 @@ def _view(layer: int, kind: str, *sizes: str) -> View:
 
 
 class Layers:
-    """`of[l]` is the view of layer l; `stored[l]` are its rows, unless it shows another's; `folds[l]` its state, if
-    it has one instead. `own` are the layers that are given rows. `refused` is the clause on what was refused last:
-    the next append shows whether that left every layer as it was."""
+    """`of[l]` is the view of layer l. `stored[l]` are its rows, unless it shows another layer's. `folds[l]` is its
+    state, if it has one instead. `own` are the layers that are given rows. `refused` is the clause on what was
+    refused last: the next append shows whether that left every layer as it was."""
 
     kind = "layers"
 

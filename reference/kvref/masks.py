@@ -1,7 +1,7 @@
 """Masks: from a logical mask in position order to the columns of a history.
 
-With L queries and K rows, column j is the row at position offset - K + j and query i the one at position offset -
-L + i, so the last query and the last key are the same token.
+With L queries and K rows, column j is the row at position offset - K + j, and query i is at position offset - L +
+i. So the last query and the last key are the same token.
 """
 
 from __future__ import annotations

@@ -154,9 +154,8 @@ class Pages(Transfers):
         return self.pool.through(table, n)
 
     def _gatherable(self, table: Sequence[int], needed: int, n: int) -> None:
-        """Refuse a negative number of rows, then a table that ends too early, names no page, or leads to rows that
-        no
-        sequence has."""
+        """Refuse a negative number of rows and a table that ends too early. Then refuse a table that names no page
+        or leads to rows that no sequence has."""
         if n < 0 or needed > len(table):
             raise refusals_page.short("PAGE-30", n, len(table), self.pool.size)
         for i, page in enumerate(table[:needed]):

@@ -1,7 +1,7 @@
 """The ragged cache: sequences of unequal lengths in one block, padded on one side to the longest of them.
 
-Over a window of W rows a sequence is longer than the rows that are kept of it: a feed lets go of all but the newest
-W-1 before the rows that it appends.
+Over a window of W rows a sequence is longer than the rows that are kept of it. Before a feed appends its rows, it
+lets go of all but the newest W-1.
 """
 
 from __future__ import annotations

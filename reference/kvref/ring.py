@@ -1,7 +1,7 @@
 """The rotating cache: a window of W rows, the query included, in storage that does not grow with the context.
 
-One row at a time goes to the slot of the oldest (`_decode`); several at once are appended behind the newest W-1, in
-position order, so that every new query sees its whole window (`_prefill`).
+One row at a time goes to the slot of the oldest (`_decode`). Several at once are appended behind the newest W-1,
+in position order, so that every new query sees its whole window (`_prefill`).
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from kvspec.rope_sections import Sections
 
 
 def rotate(rows: Array, positions: Array, rope: Rope) -> Array:
-    """Rows `[B, H, n, dim]` turned each by its position, `[n]`, or by its three, `[3, n]`, with sections: new rows
-    of the same dtype, on the device where the rows are there."""
+    """Turn each of the rows `[B, H, n, dim]` by its position, `[n]`, or with sections by its three positions, `[3,
+    n]`. Give new rows of the same dtype, on the device if the rows are there."""
     if rows.size == 0:
         cite("ROPE-10")
         return rows.copy()

@@ -1,9 +1,9 @@
 """Fingerprints: sums in f32, added in any order, and how far a correct sum may be from the exact one.
 
-With u = 2^-24, n - 1 additions of n numbers x lie within (n - 1) u / (1 - (n - 1) u) times sum |x| of the exact
-sum, whatever their order; n u sum |x| is more than that up to n = 4096, and a hundredth more than it up to 2^16.
-Whole numbers are added exactly up to 2^24. Where sum |x| may leave the range of f32, an infinity on the way depends
-on the order, so nothing is checked.
+Let u = 2^-24. Then n - 1 additions of n numbers x, in any order, lie within (n - 1) u / (1 - (n - 1) u) times sum
+|x| of the exact sum. The bound n u sum |x| is larger than that up to n = 4096. Up to 2^16, a hundredth more than
+it is enough. Whole numbers are added exactly up to 2^24. Where sum |x| may leave the range of f32, an infinity on
+the way depends on the order, so nothing is checked.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def exact(row: Array) -> Sum:
 
 
 def text(found: float) -> str:
-    """Write it as a step holds it: the number; then, for a sum that is not exact in f32, its largest error, rounded
-    up to three digits, so that all fits into the 40 characters that a text on the wire may have."""
+    """Write it as a step holds it: the number, then its largest error if the sum is not exact in f32. The error is
+    rounded up to three digits, so that all fits into the 40 characters of a text on the wire."""
     error = getattr(found, "error", 0.0)
     return repr(float(found)) + (f"{APART}{1.01 * error:.2e}" if error else "")
 

@@ -6,15 +6,15 @@ A form is written `codes/scale`, for instance `int8/32`, or by the name of a blo
   `e4m3` and `e5m2` are numbers of 8 bits;
 - scale: a number g is one scale for g elements of a row, 1 is one for the row in a head. `t` is a scale that is
   given for all rows, `h` one for each head; both only of `e4m3` and `e5m2`. Given scales follow behind colons,
-  `e4m3/t:0.5`; heads take them in turn; without any the scale is 1.
+  `e4m3/t:0.5`, and heads take them in turn. Without any the scale is 1.
 
 `form=K,V` has one form for keys and another for values. What is read of a row has the dtype that it was handed in
-with. `form=K,latent` keeps no values: the value of a row is the first elements of its key, as they are read; and
-`form=latent` so of keys that are kept as they are.
+with. `form=K,latent` keeps no values: the value of a row is the first elements of its key, as they are read.
+`form=latent` does the same with keys that are kept as they are.
 
 A row is kept as bytes: its codes, then its scales, group by group, each with its lowest value behind it if it has
-one. Two codes of 4 bits share a byte, the first of both in the lower half; of `q4_0` the first 16 of a block in the
-lower halves, the last 16 in the upper ones.
+one. Two codes of 4 bits share a byte, the first of both in the lower half. In `q4_0` the lower halves have the
+first 16 codes of a block, the upper halves the last 16.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ class Owed(NamedTuple):
     step: Array
     """How far each element may be off; infinite where nothing is said."""
     nan: Array
-    """Where NaN is to be read: in a group with NaN or infinity; where scales are given, of a NaN alone."""
+    """Where NaN is to be read: in all of a group with NaN or infinity. Where scales are given, only for a NaN
+    itself."""
 
     def at(self, sequence: int, head: int) -> Owed:
         """Give the rows `[n, dim]` of one head of a sequence."""

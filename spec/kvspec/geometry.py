@@ -82,8 +82,8 @@ class Geometry(Struct, frozen=True):
 if TYPE_CHECKING:
 
     class Config(Geometry, frozen=True):
-        """The configuration of a cache: its geometry, and the fields that chapters bring; those of other kinds are
-        None. It may hold values that no cache accepts; see CACHE-3."""
+        """The configuration of a cache: its geometry, and the fields that chapters bring. Fields of other kinds
+        are None. It may hold values that no cache accepts; see CACHE-3."""
 
         def __init__(self, *sizes: Any, **fields: Any) -> None: ...
 

@@ -1,9 +1,10 @@
 """Logical masks: what a caller asks for, in position order. A mask is a list of parts that are intersected.
 
-A part, in JSON: `"causal"`; `{"window": w}`; or `{"array": nested lists, "dtype": "bool" | "f32"}` whose last
-axis is the key columns, with a `"shape"` where it has no elements. In the notation: `causal`, `window=3`,
-`1011/0111` (boolean, a string a query; heads are parted by commas, batch rows by +), `[0 -1 / -inf 0]` (f32
-scores), `bool[1,1,0,4]` (no elements). No parts at all is the mask that hides nothing: `none`.
+In JSON a part is `"causal"`, `{"window": w}` or `{"array": nested lists, "dtype": "bool" | "f32"}`. The last axis
+of an array is the key columns; it has a `"shape"` if it has no elements. In the notation a part is `causal`,
+`window=3`, `1011/0111` (boolean, a string a query), `[0 -1 / -inf 0]` (f32 scores) or `bool[1,1,0,4]` (no
+elements). Commas separate heads, and + separates batch rows. No parts at all is the mask that hides nothing:
+`none`.
 """
 
 from __future__ import annotations

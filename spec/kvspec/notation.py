@@ -174,7 +174,8 @@ def _mask_words(part: Any) -> str:
 
 
 def _score_words(x: Any) -> str:
-    """Write a score for `_score` to read back: six digits if exact; no plus sign, as + separates batch rows."""
+    """Write a score for `_score` to read back: six digits if that is exact, and no plus sign, as + separates batch
+    rows."""
     short = x if x == "-inf" else f"{x:g}"
     return (short if float(short) == float(x) else repr(float(x))).replace("e+", "e")
 

@@ -3,13 +3,13 @@
 A descriptor is an object of JSON. It names what a reader needs, and never who wrote it:
 
 - `version`: 1;
-- `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config; of several ranks all heads;
+- `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config, with the heads of all ranks;
 - `heads`: the first of the heads that it holds, and the one behind the last;
 - `offset`: the position of the next token;
 - `spans`: the positions of the rows, as pairs `[start, stop)` in order;
-- `order`: a letter for each axis, the slowest first: B sequences, H heads, P pages, N rows of a page, D elements
-  of a row, or bytes where it has a form; and K, if keys and values lie in one buffer, which is then that of the
-  keys: for every index of the axes before K, first the keys, then the values;
+- `order`: a letter for each axis, the slowest first. B is sequences, H heads, P pages and N rows of a page. D is
+  the elements of a row, or its bytes where it has a form. K is there if keys and values lie in one buffer, which
+  then is that of the keys: for every index of the axes before K, first come the keys, then the values;
 - `page`: the rows of a page. What lies behind the last row in the last page is nobody's;
 - `sums`: the CRC-32 of the bytes of the keys, and of those of the values.
 """
@@ -35,8 +35,8 @@ BOTH = "K"
 """The axis of keys and values, where they lie in one buffer. D lies behind it: widths may be unlike."""
 
 APART = ("BHPND", "BPNHD", "BPHND", "PNBHD", "PBHND", "BHDPN")
-"""Orders of axes that carriers write: heads first, tokens first, pages of heads, pages of tokens that all sequences
-share, pages of all sequences, and elements before rows."""
+"""Orders of axes that carriers write. In order: heads first, tokens first, pages of heads, pages of tokens that
+all sequences share, pages of all sequences, elements before rows."""
 
 TOGETHER = ("KPNBHD", "PKBHND", "PNBHKD")
 """Orders in one buffer: keys before values as a whole, in each page, and in each row."""
@@ -123,8 +123,8 @@ class Parcel(NamedTuple):
     def carried(
         self, order: str, page: int, cut: int = 0, flip: int | None = None, version: int | None = None
     ) -> Parcel:
-        """Give what a carrier delivers: the rows in another order of axes and pages of so many rows (0: one page);
-        then without the last `cut` bytes, with another byte at `flip`, or of another version. A parcel that is
+        """Give what a carrier delivers: the rows in another order of axes and pages of so many rows (0: one page).
+        Then it lacks the last `cut` bytes, has another byte at `flip`, or is of another version. A parcel that is
         damaged is delivered as it is."""
         made = self if self.damage() else packed(self.config, self.offset, self.positions, self.rows(), order, page)
         descriptor = dict(made.descriptor) | ({} if version is None else {"version": version})

@@ -89,8 +89,8 @@ class Budget:
             self._named(config, where)
 
     def request(self, name: str, config: Config, sequence: int | None, n: int, where: str) -> None:
-        """Count the rows of all tokens of a request: of a new one those it brings; of another one at most those
-        of the longest, and all that this number was given more."""
+        """Count the rows of all tokens of a request. A new request has those it brings. Another one has at most
+        those of the longest request, and all that its number was given more."""
         longest, more = self.tokens.get((name, None), 0), self.tokens.get((name, sequence), 0)
         self.tokens[name, sequence] = max(longest, n) if sequence is None else more + n
         self.append(config, config.changed(batch=1), n if sequence is None else longest + more + n, where)

@@ -5,14 +5,15 @@ of pair i without a scaling:
 
 - `linear:F`: f / F. (Chen et al., Extending Context Window of LLMs via Positional Interpolation.)
 - `ntk:A`: the base becomes base * A^(dims / (dims - 2)). (NTK-aware RoPE; A is called alpha.)
-- `llama3:F:LOW:HIGH:N`: f / F of waves longer than N / LOW, f of those shorter than N / HIGH, between them a mean
-  by where N / wavelength lies between LOW and HIGH. (Llama 3.1.)
-- `yarn:F:N:FAST:SLOW:M`: f of pairs that turn more than FAST times in N positions, f / F of those that turn less
-  than SLOW times, between them a mean by the number of the pair; cosine and sine times M. FAST and SLOW are 32 and
-  1, and M is 0.1 ln F + 1, unless they are said. (Peng et al., YaRN.) The ends of the mean are rounded to whole
-  pairs, unless `:exact` stands behind. (gpt-oss.)
-- `longrope:F:N:S,S..:L,L..:M`: f / S of positions below N, f / L of the others, a number for each pair; cosine and
-  sine times M, by default sqrt(1 + ln F / ln N). (Ding et al., LongRoPE.) A list has at most 256 numbers.
+- `llama3:F:LOW:HIGH:N`: f / F for waves longer than N / LOW, and f for those shorter than N / HIGH. Between them
+  it is a mean, by where N / wavelength lies between LOW and HIGH. (Llama 3.1.)
+- `yarn:F:N:FAST:SLOW:M`: f for pairs that turn more than FAST times in N positions, and f / F for those that turn
+  less than SLOW times. Between them it is a mean by the number of the pair. Cosine and sine are multiplied by M.
+  FAST and SLOW are 32 and 1, and M is 0.1 ln F + 1, unless they are said. (Peng et al., YaRN.) The ends of the
+  mean are rounded to whole pairs, unless `:exact` stands behind. (gpt-oss.)
+- `longrope:F:N:S,S..:L,L..:M`: f / S for positions below N, and f / L for the others, with a number for each pair.
+  Cosine and sine are multiplied by M, by default sqrt(1 + ln F / ln N). (Ding et al., LongRoPE.) A list has at
+  most 256 numbers.
 - `none`: f.
 
 The chapter ROPE says each to the bit, and what is refused.

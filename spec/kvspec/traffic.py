@@ -1,13 +1,13 @@
 """Traffic: the bytes of device memory that every implementation of an operation must move.
 
-A rate is these bytes over the operation's time, so one rule measures all caches, and a cache that moves rows twice
-is slower, not busier. The rules:
+A rate is these bytes over the operation's time. So one rule measures all caches: a cache that moves rows twice is
+slower, not busier. The rules:
 
-- every input element is read once, every output element is written once; - rows count, `Config.row_bytes` a
-position; lengths, indices and masks (a few bytes beside them) do not; - rows that need not move are not counted: a
-rewind has no traffic at all.
+- Every input element is read once, and every output element is written once.
+- Rows count, `Config.row_bytes` a position. Lengths, indices and masks, a few bytes beside them, do not count.
+- Rows that need not move do not count: a rewind has no traffic at all.
 
-Each operation is compared with one of the limits of the device: how fast it reads, writes or copies, and how fast
+Each operation is compared with one of the limits of the device: how fast it reads, writes or copies, or how fast
 bytes come from its memory to the host's. A device whose memory is the host's does not have the last one; there a
 download is a copy. The rates of copies and downloads count both directions, so `bytes` is what was read and what
 was written together.
@@ -67,8 +67,8 @@ def appended(config: Config, rows: int) -> Traffic:
 
 
 def downloaded(config: Config, rows: int) -> Traffic:
-    """Count rows that come to the host: histories and views of n rows; the view of a wrapped ring, W - 1 rows put
-    in order; n rows gathered from pages. They are read as they are kept, and written in their dtype."""
+    """Count rows that come to the host: histories and views of n rows, the W - 1 rows of a wrapped ring put in
+    order, or n rows gathered from pages. They are read as they are kept, and written in their dtype."""
     return Traffic(rows * config.row_bytes, rows * config.changed(form=None).row_bytes, "download")
 
 
@@ -85,9 +85,9 @@ def cast(config: Config, source: str, n: int) -> Traffic:
 def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
     """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
 
-    Of a bucketed cache: n past rows that come into the handles of another bound, or to the host (which is a
-    download), and n rows of an encoder. Padding is not counted: no query sees it, and only caches at level storage
-    must write it.
+    Of a bucketed cache it counts n past rows that come into the handles of another bound or to the host (which is
+    a download), and n rows of an encoder. Padding is not counted: no query sees it, and only caches at level
+    storage must write it.
     """
     assert config.layers is not None
     return moved(config, config.layers * sequences * n)

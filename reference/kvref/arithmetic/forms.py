@@ -1,10 +1,10 @@
 """Rows in a form, to the bit: codes and scales as bytes, and the rows that are read of them.
 
 All arithmetic is that of f32, one rounding an operation. Scales are taken from a group of elements: the largest
-magnitude over the largest code, of affine forms the distance of both ends over it. A quotient is rounded to nearest
-even and clipped to the codes there are. The blocks of ggml are those of its reference: the product with the
-reciprocal, half away from zero in `q8_0`; in `q4_0` the element of the largest magnitude becomes -8, whatever its
-sign.
+magnitude over the largest code, of affine forms the distance of both ends over it. A quotient is rounded to
+nearest even and clipped to the codes there are. The blocks of ggml are those of its reference. In `q8_0` elements
+are multiplied by the reciprocal of the scale, and halves round away from zero. In `q4_0` the element of the
+largest magnitude becomes -8, whatever its sign.
 
 A group with NaN or infinity, or whose scale its dtype cannot hold, has NaN for its scale: all of it is read as NaN.
 Given scales leave a NaN where it is.

@@ -2,11 +2,10 @@
 
 Every rounding is fixed as in strict attention; all numbers are f32, and `fma` rounds once:
 
-1. The query is scaled: q[d] * the scale, or where none is given 1 / sqrt(k_dim), computed in f64; rounded.
-2. A row's score is the chain x = fma(k[d], q[d], x) for d = 0, 1, ... from 0.
-3. With a softcap c above 0: z = exp2(-|x| * g), g being 2 log2(e) / c computed in f64 and rounded, the product
-   rounded; t = (1 - z) / (1 + z), each of the three rounded; and x becomes c * t, rounded, with the sign it had.
-   That is c tanh(x / c).
+1. The query is scaled: q[d] * scale, rounded. If no scale is given, it is 1 / sqrt(k_dim), computed in f64.
+2. A row's score is the chain x = fma(k[d], q[d], x) for d = 0, 1, ... from 0. 3. With a softcap c above 0: g is 2
+log2(e) / c, computed in f64 and rounded. z is exp2(-|x| * g), the product rounded. t is (1 - z) / (1 + z), each of
+the three operations rounded. x becomes c * t, rounded, with its sign. That is c tanh(x / c).
 4. What the mask's arrays add, summed in their order, is added to x, rounded. A row that the query may not see has
    the score minus infinity.
 5. Steps 2 to 7 of strict attention follow, over rows without elements, x being what a mask adds to their scores.

@@ -11,12 +11,12 @@ positions `t * TILE` to `t * TILE + TILE - 1` whatever the query and wherever th
 4. A row's weight is p = exp2(s - m); the tile's sum l is a tree over all TILE weights (`tree`).
 5. The tile's value is, for each element, the chain a = fma(p, v, a) from 0 over its rows in position order, those
    of score minus infinity left out.
-6. Tiles are joined in order by `joined`, from (minus infinity, 0, 0); the splits are runs of `ceil(tiles / splits)`
-   tiles of those from the first position the query's windows leave to its last, each joined by itself, then all of
-   them joined in order by the same `joined`. A learned sink is one more tile, behind the last one of the first
-   split: its maximum is the sink times LOG2E, rounded, its sum is 1, its values are 0. Where rows are cut into
-   parts, all this is done for each part, as if a mask hid the rows of the others; what parts come to is joined in
-   order by `joined`, and a sink is in the first part.
+6. Tiles are joined in order by `joined`, from (minus infinity, 0, 0); tiles count from the first position that the
+   query's windows leave to its last. A split is a run of `ceil(tiles / splits)` of them. Each split is joined by
+   itself, then all splits are joined in order by the same `joined`. A learned sink is one more tile, behind the
+   last one of the first split. Its maximum is the sink times LOG2E, rounded; its sum is 1 and its values are 0.
+   Where rows are cut into parts, all this is done for each part, as if a mask hid the rows of the others. The
+   results of the parts are joined in order by `joined`. A sink is in the first part.
 7. The output is a / l, rounded; zeros where nothing was joined.
 
 So the result depends only on the rows seen and their positions. It does not depend on storage, on the number of
@@ -80,9 +80,9 @@ Number = Array | np.float64
 def fma(a: Array, b: Array, c: Number) -> Array:
     """a * b + c, rounded once; arrays broadcast.
 
-    The product is exact in f64: 48 digits of 53, and no exponent too small. Rounding the sum first to f64 and then
-    to f32 is rounding once, unless the f64 sum is where f32 rounds to the other side: halfway between two f32
-    numbers, or among the subnormal ones, whose halves lie elsewhere. Then it is made odd, towards the exact sum.
+    The product is exact in f64: 48 digits of 53, and no exponent too small. Rounding the sum to f64 and then to
+    f32 is rounding once, except where f32 rounds to the other side. That is halfway between two f32 numbers, or
+    among the subnormal ones, whose halves lie elsewhere. There the f64 sum is made odd, towards the exact sum.
     """
     return _once(a * b, c)
 
@@ -117,8 +117,8 @@ def _error(total: Array, product: Array, c: Number) -> Array:
 
 
 def _f32(x: Array) -> Array:
-    """Rounded to f32: of a sum, a difference, a product or a quotient of f32 numbers that was rounded to f64 first,
-    the same as rounding once, subnormal results included (Figueroa, 1995)."""
+    """Round to f32. A sum, difference, product or quotient of f32 numbers was rounded to f64 before. The result is
+    the same as rounding once, subnormal numbers included (Figueroa, 1995)."""
     return np.asarray(x, np.float32).astype(np.float64)
 
 
@@ -210,8 +210,8 @@ def _difference(x: Array, m: Array) -> Array:
 
 
 class Asked(NamedTuple):
-    """What each query may see: `added` `[B, heads, L, K]` to its scores, minus infinity where it may not; and the
-    positions `low` to `high - 1`, `[L]`, which its tiles and splits are counted in."""
+    """What each query may see. `added` `[B, heads, L, K]` is added to its scores, minus infinity where it may not
+    see. Its tiles and splits are counted in the positions `low` to `high - 1`, `[L]` each."""
 
     added: Array
     low: Array

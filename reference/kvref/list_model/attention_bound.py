@@ -64,8 +64,8 @@ LARGEST = float(np.finfo(np.float32).max) / 4
 
 
 class Scoring(NamedTuple):
-    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), what its tanh may be off; and
-    the learned sink of each query head (empty: none); and whether parts of the rows are joined."""
+    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), and the allowed error of its
+    tanh. Then the learned sink of each query head (empty: none), and whether parts of the rows are joined."""
 
     scale: float | None = None
     softcap: float = 0.0
@@ -270,8 +270,8 @@ def _mean(p: Array, values: Array, one: Array) -> Array:
 
 
 def _moved(more: Array, away: Array) -> Array:
-    """The most that a mean moves if each weight `[K]` grows by up to `more` and its value is `away` from the mean;
-    a value equal to the mean moves it by nothing, even if `more` is infinite."""
+    """Bound how far a mean moves if each weight `[K]` grows by up to `more` and its value is `away` from the mean.
+    A value equal to the mean does not move it, even if `more` is infinite."""
     return np.asarray(np.where(away == 0, 0.0, more[:, None] * np.abs(away)).sum(0))
 
 

@@ -64,7 +64,8 @@ class BatchingModel:
         raise NotImplementedError
 
     def batch(self, m: int, most: int | None = None) -> None:
-        """A batch of m: the one before, if it can become that; its captured work stays valid then."""
+        """Make a batch of m. The batch before becomes it if that is possible; then its captured work stays
+        valid."""
         allowed = LIMIT if most is None else most
         if m < 1 or m > allowed:
             raise common.batch_size("BATCH-2", m, allowed)

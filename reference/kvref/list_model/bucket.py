@@ -1,7 +1,7 @@
 """The list model of a bucketed cache: for each layer the list of its rows. What a query sees is all of them.
 
-It knows three things of the device, because steps are refused for them: whether there are handles, whether the
-host has newer rows than they hold, and whether a block was left in them.
+It knows three things about the device, because steps are refused for them. Are there handles? Does the host have
+newer rows than they hold? Was a block left in them?
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The list model of a pool that finds rows by content: pages are things with the names of the rows in them.
 
 It knows no page numbers. A page knows what came before its first row, what its own rows are, and when it was last
-given up. Where an adapter may choose what is evicted, and which of two equal pages is kept, the model evicts
+given up. An adapter may choose what is evicted, and which of two equal pages is kept. There the model evicts
 nothing, and follows what the adapter says of each hit as far as that is possible.
 """
 
@@ -247,8 +247,8 @@ class KeyedModel:
             raise refusals.full("KEY-15", new, free)
 
     def _finds_room(self, new: int) -> bool:
-        """Whether the adapter has pages: it must have them if there are enough where all pages of all sequences are
-        apart; else as it did."""
+        """Tell whether the adapter has pages. It must have them if there are enough even when no page is shared.
+        Otherwise the model follows what it did."""
         if self._apart() + new <= self.total:
             return True
         self.unsure = self.unsure or self.took is None

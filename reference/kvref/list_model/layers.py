@@ -1,8 +1,8 @@
-"""Layers of unlike views in the list model: a list of tokens; for each layer which rows a query sees, and which of
-them it still has.
+"""Layers of unlike views in the list model: a list of tokens, and for each layer the rows that a query sees and
+those that the layer still has.
 
-A token is the serials of its rows, layer by
-layer."""
+A token is the serials of its rows, layer by layer.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ class LayersModel:
             yield from ("LAYER-9", "LAYER-10")
 
     def _kept(self, view: View, has: set[int]) -> set[int]:
-        """What a layer has after an append: what it needs; and of the rows before these the newest `spare`."""
+        """Give what a layer has after an append: what it needs, and the newest `spare` of the rows before
+        these."""
         spare, edge = self.claim.dialect("spare"), self.offset
         if isinstance(view, State):
             return {*view.needs(self.offset)}

@@ -253,8 +253,8 @@ class PoolModel:
         raise refusals_page.no_copy("PAGE-21", n, new - shared, free)
 
     def _shares_enough(self, new: int) -> bool:
-        """Whether the adapter has room because it shares pages: surely where it says so, one for a copy among
-        them; else as it does."""
+        """Tell whether the adapter has room because it shares pages. It has if it says so, counting one page for a
+        copy. Otherwise the model follows what it does."""
         if not self.follows:
             return False
         if (self.said or 0) > new:

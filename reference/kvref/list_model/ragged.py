@@ -175,8 +175,8 @@ class RaggedModel:
         return padding + positions if self.config.padding == "left" else positions + padding
 
     def mask(self) -> list[list[list[Sees]]]:
-        """What each query of the last block sees, for each sequence in one head: the rows up to its own, or as many
-        of them as the window has."""
+        """Give what each query of the last block sees, for each sequence in one head. That is the rows up to its
+        own, or as many of them as the window has."""
         positions = self.positions()
         assert positions is not None
         cite(*([] if self.window is None else ["RAGGED-31"]))

@@ -3,9 +3,10 @@
 With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
 (a, b) at an angle t = position * base^(-2i/dims), or as a scaling has it, with an attention factor m:
 
-- Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|: the frequency, the
-  position and their product are computed in f64, there and here. Where a claim declares angles in f32, `off_in_f32`
-  is added. A scaling makes both `spread` times as large; m other than 1 is rounded, and a product: 2 u more.
+- Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|. The frequency, the
+  position and their product are computed in f64, there and here. Where a claim declares angles in f32,
+  `off_in_f32` is added. A scaling makes both `spread` times as large. An m other than 1 is rounded and multiplied:
+  2 u more.
 - Two products and a sum, in any order, contracted or not, add at most 3 u (1 + e) m (|a| + |b|).
 - What the pair itself may be off by is turned with it.
 - The result y is rounded to the dtype: w |y|, and half the least number there is, or what f32 may flush.
@@ -35,8 +36,8 @@ LOST = {"f32": 2.0**-125, "f16": 2.0**-24, "bf16": 2.0**-125}
 """What may be lost of a result because it, or a product on the way to it, is too small."""
 
 FAR = 2.0**-46
-"""Largest relative error of an angle in f64 and of another that is computed in another way together; ROPE has it in
-units of 2^-53, up to bases of 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
+"""Largest relative difference of two angles in f64 that are computed in different ways. The chapter ROPE has it in
+units of 2^-53, for bases up to 2^31: 90 for an exponential of a logarithm there, 26 for the power here."""
 
 
 class Declared(NamedTuple):

@@ -10,8 +10,9 @@ from kvspec.errors import Refused
 
 
 class Unsaid(Exception):
-    """Raised by a model of a known deviation: the operation ends with this result, `ok`, `refused`, `error` or
-    `crash`, or one of several, and nothing is said of what its cache holds from then on, until it is opened anew.
+    """Raised by a model of a known deviation. The operation ends with this result, `ok`, `refused`, `error` or
+    `crash`, or one of several. From then on nothing is said of what its cache holds, until the cache is opened
+    anew.
 
     With `unless` the engine may as well refuse as the spec does, and change nothing. With `kept` the cache is as it
     was before.

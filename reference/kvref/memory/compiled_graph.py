@@ -1,8 +1,8 @@
 """A small stand-in for compiled graphs: attention of all layers over handles that are padded to one bound.
 
-Inputs of a graph are the handles, queries, n new rows of each layer, and how many rows are past; its active extent
-limits the work, and changes no output. Output 0 is that of attention; outputs 1 + 2 l and 2 + 2 l are the keys and
-values of layer l with the new rows behind the padding, and are fed back: they are the handles, where they lie.
+A graph takes the handles, queries, n new rows of each layer, and how many rows are past. Its active extent limits
+the work, and changes no output. Output 0 is that of attention. Outputs 1 + 2 l and 2 + 2 l are the keys and values
+of layer l, with the new rows behind the padding. They are the handles themselves, in place, and are fed back.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 class Handles:
-    """Keys and values `[layers, batch, kv_heads, slots, dim]` on the device: the slots of a bound, zeros at
-    first, and `room` behind them for the rows that a graph writes; `behind` of them are in use."""
+    """Keys and values `[layers, batch, kv_heads, slots, dim]` on the device. They have the slots of a bound, zeros
+    at first, and `room` slots behind them for the rows that a graph writes. `behind` of these are in use."""
 
     def __init__(self, config: Config, bound: int, room: int) -> None:
         self.bound, self.behind = bound, 0
@@ -95,8 +95,9 @@ def fits(config: Config, rows: Pair, n: int | None = None) -> bool:
 
 
 def asks(config: Config, queries: Array, splits: int, out: Array | None, n: int | None = None) -> bool:
-    """Whether queries are of all layers and of the config's geometry, n of them if it says so; whether there are
-    splits, and a given output is as their outputs will be and can be written."""
+    """Tell whether queries and options can be asked. Queries must be of all layers and of the config's geometry,
+    and n of them if n is given. There must be splits. A given output must have the right shape and dtype, and be
+    writeable."""
     shape = (*queries.shape[:-1], config.v_dim)
     if out is not None and (out.shape != shape or out.dtype != np.float32 or not out.flags.writeable):
         return False

@@ -16,7 +16,7 @@ LARGEST_SIZE = 1 << 17
 """Bound on a size in the config that a trace begins with, unless it has its own bound."""
 
 METERED = ("host_to_device", "device_to_host", "device_to_device", "launches", "allocations", "synchronisations")
-"""The counts of a meter: bytes copied to, from and on the device; launches, allocations, waits."""
+"""The counts of a meter: bytes copied to, from and on the device, launches, allocations, and waits."""
 
 REQUIRED = object()
 """The default of an argument that has none."""
@@ -76,8 +76,8 @@ class OperationRecord(Part, frozen=True):
 class Ability(Part, frozen=True):
     """Something that some engines have and others lack, beside the operations: each of those is an ability too.
 
-    A trace needs it where one of its operations has an argument of this value (by default: any but the argument's
-    default), where a mask has such a part, where a config has a size above 1 or of this value, or where an
+    A trace needs it if one of its operations has an argument of this `value`, by default any but the argument's
+    default. It also needs it if a mask has such a part, if a config has a size above 1 or of this value, or if an
     operation of its chapter exercises one of its clauses. One that no trace needs is an observable.
     """
 
@@ -148,8 +148,8 @@ class Tensor(Part, frozen=True):
 
 
 class Column(Part, frozen=True):
-    """A column of worked examples: its heading, which is a pattern; how its cells are read, see `kvspec.reading`;
-    and the observation that it shows, if that has another name."""
+    """A column of worked examples. Its heading is a pattern. `reads` says how its cells are read, see
+    `kvspec.reading`. `of` is the observation that it shows, if that has another name."""
 
     heading: str
     reads: str = "number"
@@ -271,8 +271,8 @@ class Chapter(Part, frozen=True):
     dialects: tuple[Dialect, ...] = ()
     """What engines do differently on purpose. Caches of one sequence have those of a growing cache too."""
     observe: Mapping[str, str] = {}
-    """What a session observes, after every step, of an adapter that claims it at any level; and the ability that it
-    takes, if any."""
+    """What a session observes after every step of an adapter that claims it at any level, each with the ability
+    that this takes, if any."""
     values: tuple[Value, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     columns: tuple[Column, ...] = ()

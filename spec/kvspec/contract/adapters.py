@@ -20,8 +20,9 @@ class Adapter(Protocol):
 
 
 class OwnArrays(Protocol):
-    """Methods of an adapter whose engine has arrays of its own. Rows and queries are then handed in as the engine's
-    arrays, and what it hands out is kept as it is: the suite can then tell who owns them. Both may give views."""
+    """Methods of an adapter whose engine has arrays of its own. Rows and queries are then handed in as the
+    engine's arrays, and what it hands out is kept as it is. So the suite can tell who owns them. Both methods may
+    give views."""
 
     def to_engine(self, array: Array) -> Any:
         """Make an array of the engine."""

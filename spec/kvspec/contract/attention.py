@@ -11,9 +11,10 @@ from kvspec.rope_sections import Sections
 
 
 class Rope(NamedTuple):
-    """How to rotate rows: which elements pair up, the base of the frequencies, how many elements of a row (None:
-    all), how a longer context changes the frequencies (None: it does not), and how many pairs each of a row's three
-    positions turns (None: a row has one position, as in an attend)."""
+    """How to rotate rows. `pairing` says which elements pair up, and `base` is the base of the frequencies. `dims`
+    is how many elements of a row turn (None: all). `scaling` changes the frequencies for a longer context.
+    `sections` says how many pairs each of a row's three positions turns (None: a row has one position, as in an
+    attend)."""
 
     pairing: Literal["norm", "neox"] = "neox"
     base: int = 10000
@@ -23,11 +24,11 @@ class Rope(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """Options of queries: their mask, in position order; the number of splits of their tiles; how to rotate queries
-    and keys first, at their positions; what products are multiplied by (None: 1 / sqrt(k_dim)); what scores are
-    capped at by tanh, before the mask (0: they are not); and the learned sinks, f32 numbers (None: there are none):
-    for each query head the logit of one more weight, which has no value. `parts`: the columns at which the rows are
-    cut; each part is attended to by itself, and what they come to is joined."""
+    """Options of queries. `through` is their mask, in position order. `splits` is the number of splits of their
+    tiles. `rope` says how to rotate queries and keys first, at their positions. `scale` multiplies products (None:
+    1 / sqrt(k_dim)). `softcap` caps scores by tanh, before the mask (0: no cap). `sinks` are the learned sinks in
+    f32 (None: no sinks): for each query head the logit of one more weight, which has no value. `parts` are the
+    columns at which the rows are cut. Each part is attended to by itself, then the results are joined."""
 
     through: Logical = CAUSAL
     splits: int = 1
@@ -45,9 +46,9 @@ class Attending(Protocol):
     def attend(
         self, queries: Any, keys: Any, values: Any, how: Attention, out: Any = None, of: int | None = None
     ) -> Any:
-        """Append rows as `append` takes them, n of each sequence; then n queries `[B, heads, n, k_dim]` in f32, the
-        first at the position of the first row, attend to what they see. The output `[B, heads, n, v_dim]` in f32 is
-        written to `out` if that is given. B is 1 for stores and paged caches."""
+        """Append rows as `append` takes them, n of each sequence. Then n queries `[B, heads, n, k_dim]` in f32
+        attend to what they see. The first query is at the position of the first row. The output `[B, heads, n,
+        v_dim]` in f32 is written to `out` if that is given. B is 1 for stores and paged caches."""
 
 
 class CapturedAttention(Protocol):

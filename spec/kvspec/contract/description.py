@@ -106,7 +106,7 @@ class Description:
     runs: bool = True
     """Whether it takes a run in one message; else it is asked for the operations of a run one by one."""
     overwrites: bool = True
-    """Whether a scribble overwrites the arrays that its engine was handed and handed out; else they are copies,
+    """Whether a scribble overwrites the arrays that its engine was handed and handed out. If not, they are copies
     made on the way, and nothing shows who owns the engine's."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:

@@ -13,7 +13,7 @@ Media = tuple[tuple[str, int], ...]
 
 
 def tokens_in(text: str) -> tuple[int, ...]:
-    """Read the tokens of an argument, `x64y`: a number for each letter, 0 for a; none for `-`."""
+    """Read the tokens of an argument such as `x64y`. Each letter is a number, from 0 for a; `-` has no tokens."""
     found = re.findall("([a-z])([0-9]*)", text)
     return tuple(ord(letter) - ord("a") for letter, times in found for _ in range(int(times or 1)))
 

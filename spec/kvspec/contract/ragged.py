@@ -9,8 +9,8 @@ from kvspec.geometry import Array, Pair
 
 
 class Ragged(Protocol):
-    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`; with a
-    `window`, of which a query sees as many rows of its own sequence."""
+    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`. With a
+    `window`, a query sees at most so many rows of its own sequence."""
 
     def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
         """Append a block `[sequences, kv_heads, n, dim]`, in which sequence s owns `lengths[s]` columns: the first

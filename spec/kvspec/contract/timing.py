@@ -34,7 +34,7 @@ class Streams(NamedTuple):
     downloaded: int = 0
     over: Callable[[int], Streams] | None = None
     """Gives the same work over about this many bytes of the same memory, so that a limit is measured with the
-    footprint of a case; None where the work has one size."""
+    footprint of a case. None where the work has one size."""
 
     @property
     def limits(self) -> list[Limit]:

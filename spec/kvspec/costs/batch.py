@@ -19,7 +19,7 @@ def scatter(case: Case) -> Cost:
 
 
 def step(case: Case) -> Cost:
-    """Step: one row for each sequence in each layer; for captured work they pass through a place of their own."""
+    """Step: one row for each sequence in each layer. For captured work they pass through a place of their own."""
     rows = case.config.row_bytes * (case.config.layers or 1) * max(1, case.sequences)
     again = 2 if case.op["op"] == "replay" else 1
     return Cost(how(case), (crossing(case, rows), written(case, "RESIDENCY-17", again * rows, again)))

@@ -59,8 +59,8 @@ def _asking(case: Case, n: int, rows: int = 0, places: int = 0) -> Counts:
 
 
 def _installing(case: Case) -> tuple[str, Counts]:
-    """Bound new handles with the past rows in them: from the device, or from the host if that was asked for or if
-    only the host may have had them."""
+    """Bound new handles with the past rows in them. The rows come from the device. They come from the host if that
+    was asked for, or if only the host may have had them."""
     past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
     most = {"device_to_device": past, "launches": 4 * layers, "allocations": BUFFER * layers}
     refreshed = bool(case.op.get("refresh"))

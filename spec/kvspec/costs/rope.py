@@ -37,8 +37,8 @@ def rotate(case: Case) -> Cost:
 
 
 def inside(case: Case, queries: int) -> Counts:
-    """Bound the extra cost of an attend of n rows that rotates its keys and queries of these bytes: a launch, a
-    table, and scratch space for the results, unless an earlier attend was as large."""
+    """Bound the extra cost of an attend of n rows that rotates its keys and queries of these bytes. It is a
+    launch, a table, and scratch space for the results, unless an earlier attend was as large."""
     config, n = case.config, case.op["n"]
     keys = prod(config.shape("k", n)) * DTYPES[config.dtype].itemsize
     return {

@@ -1,8 +1,8 @@
 """Bounds on the cost of an operation: their terms, and the facts about an operation that they use.
 
 A bound is stated for each of the counts of `contract.METERED`; a count that a cost does not name must be 0. Bytes
-follow from the operation, the config, and the cache's own lengths before and after, so that every cache is held to
-its own capacity.
+follow from the operation, the config, and the cache's own lengths before and after. So every cache is held to its
+own capacity.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 A chapter is Markdown. A clause is a paragraph that begins
 
-<a id="CACHE-1"></a>
-**CACHE-1** (visible; seen in history). One normative sentence.
+    <a id="CACHE-1"></a>
+    **CACHE-1** (visible; seen in history). One normative sentence.
 
-Above it stands the anchor that links lead to. In the brackets are its level; the cache it speaks of if it is only
-one (`visible, growing`); `law` if it relates whole traces to each other; and the observables in which a breach
-shows. `*Why:*` paragraphs and examples follow it. Reading is strict: a line that looks like a clause or an example
-but cannot be read is an error, never a comment. `read` reads all at once. `index` reads the examples of a clause
-only when they are asked for, which saves every process a fifth of a second at its start.
+Above it stands the anchor that links lead to. The brackets have its level, and the cache it speaks of if it is
+only one (`visible, growing`). `law` marks a clause that relates whole traces to each other. Last come the
+observables in which a breach shows. `*Why:*` paragraphs and examples follow it. Reading is strict: a line that
+looks like a clause or an example but cannot be read is an error, never a comment. `read` reads all at once.
+`index` reads the examples of a clause only when they are asked for, which saves every process a fifth of a second
+at its start.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Change(Part):
 
     group: Group
     clause: str
-    """Its id; empty for a breach of no clause: the adapter died, or did something that it does not claim."""
+    """Its id. Empty for a breach of no clause: the adapter died, or did something that it does not claim."""
     before: str
     """The verdict in the older record; empty where it has none."""
     now: str

@@ -46,8 +46,8 @@ wrong answer is one of `can_rewind`: where rewinds are wrong too, it follows fro
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 HELD: tuple[VerdictName, ...] = ("PASS", "PARTLY_OBSERVED", "BY_ADAPTER")
-"""Verdicts without a difference: all in which a breach would show was looked at; some of it was not; the adapter
-made it up for its engine."""
+"""Verdicts without a difference. PASS: all in which a breach would show was looked at. PARTLY_OBSERVED: some of it
+was not. BY_ADAPTER: the adapter made it up for its engine."""
 
 BROKEN: tuple[VerdictName, ...] = ("FAIL", "CRASH", "HANG", "OOM", "PROTOCOL", "XPASS")
 """Verdicts that mean the adapter does not conform as declared: exit status 1."""
@@ -57,7 +57,7 @@ SOURCES = ("example", "cover", "law", "explore", "blind", "alike", "inputs", "ge
 
 Number = int | None | UnsetType
 Rows = list[str] | None | UnsetType
-"""Rows by their letters; "?" illegible, "NaN" unwritten; None where there are no rows at all."""
+"""Rows by their letters. "?" is illegible, "NaN" unwritten. None where there are no rows at all."""
 
 
 class Observation(Part):
@@ -69,7 +69,7 @@ class Observation(Part):
     buffered: Number = UNSET
     capacity: Number = UNSET
     slots: Rows = UNSET
-    """The row in each slot of the state; "?" illegible, "NaN" unwritten; null where there is no state."""
+    """The row in each slot of the state. "?" is illegible, "NaN" unwritten. Null where there is no state."""
     history: Rows = UNSET
     """The rows of the history, in its own order."""
     queries: list[list[str]] | UnsetType = UNSET
@@ -96,9 +96,9 @@ class StepRecord(Part):
 
 
 class Fits(Part):
-    """The failing trace, and its neighbours on which the adapter differs from the spec: how many of them a known
-    bug answers exactly as the adapter did, beside all on which neither differs. On the others the adapter took what
-    must be refused, which is another failure."""
+    """Counts over the failing trace and its neighbours on which the adapter differs from the spec: how many of
+    them a known bug answers exactly as the adapter did, and how many there are. On the others the adapter took
+    what must be refused, which is another failure."""
 
     traces: Count
     of: Count

@@ -10,8 +10,9 @@ from kvspec.records.document import Count, Document, Part, Seconds, Version
 VERSION = 1
 
 SIZES = ("block", "blocks", "chunk", "drafts", "sequences", "longest")
-"""Sizes that an engine declares: rows of a block, blocks, tokens of a prompt that are computed at once, tokens that
-are drafted at once, requests that are computed at once, and tokens of the longest text. 0: none, or not known."""
+"""Sizes that an engine declares. `block` is the rows of a block, `blocks` their number. `chunk` is the tokens of a
+prompt, `drafts` the drafted tokens and `sequences` the requests that are computed at once. `longest` is the tokens
+of the longest text. 0: none, or not known."""
 
 ServingVerdict = Literal["PASS", "PARTLY_OBSERVED", "FAIL", "NOT_CLAIMED", "NOT_RUN"]
 """The verdict on a clause of SERVE."""

@@ -16,7 +16,7 @@ from kvspec.records.mutants import Matrix, MutantRecord
 from kvspec.records.run import BROKEN, HELD, ClauseRecord, Failure, Record, StepRecord
 
 GRAVEST = (*BROKEN, "XFAIL", "HARNESS_ERROR", *reversed(HELD), "NOT_RUN", "NOT_CLAIMED")
-"""Verdicts in the order in which one stands for several: what broke on one kind of cache is broken; what held on
+"""Verdicts in the order in which one stands for several. What broke on one kind of cache is broken. What held on
 one is judged, though others were not asked."""
 
 

@@ -21,8 +21,9 @@ Rows = Mapping[int, tuple[Array, Array]]
 class Contents:
     """The names of all rows of one trace, for each sequence of a batch by itself.
 
-    `settled`: serials of rows that were cast, whose NaN may have other bits; `by_value`: serials of rows whose keys
-    are not stored as they were made. Both grow with the trace. `heads`: those whose content counts."""
+    `settled` has the serials of rows that were cast, whose NaN may have other bits. `by_value` has the serials of
+    rows whose keys are not stored as they were made. Both grow with the trace. `heads` are those whose content
+    counts."""
 
     def __init__(
         self, rows: Rows, settled: Set[int], by_value: Set[int], settle: Settle, heads: slice = slice(None)

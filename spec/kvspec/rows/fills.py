@@ -207,8 +207,8 @@ EXACT = ("legible", "random", "needle", "even", *PARTS)
 
 
 def with_tail(form: Form, plain: Array, tail: Array) -> Array:
-    """Rows that a form tells apart, with a tail of other numbers: the last group if there are several; where scales
-    are given, the last element."""
+    """Give rows that a form tells apart, with a tail of other numbers. The tail is the last group if there are
+    several, or the last element where scales are given."""
     dim = plain.shape[-1]
     start = dim - 1 if form.given else dim - (form.group or dim)
     if form.given and plain.size:

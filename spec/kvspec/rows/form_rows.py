@@ -1,11 +1,11 @@
-"""Rows that a form keeps to the bit, so that structure is judged exactly in any form: each row has codes that spell
-its serial, and each of its groups a scale of its own.
+"""Rows that a form keeps to the bit, so that structure is judged exactly in any form. The codes of a row spell its
+serial, and each of its groups has a scale of its own.
 
-A group has the codes that fix its scale first (`Codes.ends`), then digits. The digits of the first elements
-spell the serial, to the base of how many codes there are; all are shifted by what differs from head to head,
-from sequence to sequence, and between keys and values. Scales are powers of two, which differ between rows that
-follow each other, heads and groups that stand side by side, and keys and values: a scale that is left behind,
-or another's, shows. Where scales are given, codes alone differ.
+A group has the codes that fix its scale first (`Codes.ends`), then digits. The digits of the first elements spell
+the serial; the base is the number of codes. All digits are shifted by an amount that differs between heads,
+between sequences, and between keys and values. Scales are powers of two. They differ between successive rows,
+between neighbouring heads and groups, and between keys and values. So a scale that is left behind, or another's,
+shows. Where scales are given, codes alone differ.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def spell(form: Form, owners: tuple[int, Array, Array], serials: Array, dim: int
 
 
 def beside_turned(form: Form, keys: Array, width: int) -> Owed:
-    """Say what may be read of the first elements of keys `[B, H, n, dim]` whose others are turned by RoPE before
-    they are encoded, where these share a scale with them: no element can become larger than the largest of its
+    """Say what may be read of the first elements of keys `[B, H, n, dim]` whose other elements RoPE turns before
+    they are encoded. If they share a scale, this bounds it: no element can become larger than the largest of its
     row times the square root of 2."""
     most = np.abs(keys.astype(np.float64)).max(-1, keepdims=True, initial=0) * math.sqrt(2) * (1 + 2.0**-8)
     ends = np.where(np.arange(keys.shape[-1]) % 2, most, -most).astype(keys.dtype)

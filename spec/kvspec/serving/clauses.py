@@ -1,8 +1,8 @@
 """The clauses of SERVE, read from `serve.md`: what each says, and its worked examples.
 
-A clause stands as in the other chapters, but for its brackets: they say what an engine must be able to do. An
-example is a table: a step of a history; the request's tokens, new ones as letters, with a mark for the token that
-follows another one; and what the last query of the answer sees."""
+A clause stands as in the other chapters, but its brackets say what an engine must be able to do. An example is a
+table. Its columns are a step of a history, the request's tokens, and what the last query of the answer sees. New
+tokens are letters, and a mark says that a token follows another one."""
 
 from __future__ import annotations
 

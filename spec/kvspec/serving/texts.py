@@ -55,9 +55,9 @@ class Texts:
         return self.of[part.source][part.start : part.stop]
 
     def _drawn(self, part: Part, prompt: list[int], ahead: int) -> list[int]:
-        """Draw tokens that the prompt does not have and that do not follow its last one, those first that were not
-        used for longest, and a last one whose next `ahead` ones it does not have either. If there is none, draw
-        any."""
+        """Draw tokens that the prompt does not have and that do not follow its last one. Tokens that were not used
+        for longest come first. The prompt must not have the next `ahead` tokens behind the last drawn one either.
+        If there is none, draw any."""
         if part.up:
             return self._take(part.count, prompt)
         drawn = list[int]()

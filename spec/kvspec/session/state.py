@@ -72,8 +72,8 @@ class SessionState:
         return any(c is cache for r in live for c in r.caches)
 
     def handed(self, op: Operation, inputs: Inputs) -> tuple[Any, ...]:
-        """Give the queries and rows to pass in, in the form that the operation names, noted as lent; on the device
-        if the operation says so, else as arrays of the engine if the adapter makes those."""
+        """Give the queries and rows to pass in, in the form that the operation names, and note them as lent. They
+        are on the device if the operation says so, else arrays of the engine if the adapter makes those."""
         given = (*(() if inputs.queries is None else (inputs.queries,)), *(inputs.rows or ()))
         arrays = tuple(map(INPUT_FORMS[op.get("input", "plain")], given))
         if not op.get("resident"):
@@ -141,8 +141,8 @@ class SessionState:
             return new if dtype is None else new.astype(DTYPES[dtype])
 
     def keep(self, array: Any) -> Array | None:
-        """Remember an array that was passed in or out as lent; with a copy, unless nothing is observed, because an
-        engine may do deferred work when its array is read."""
+        """Remember an array that was passed in or out as lent, with a copy. Make no copy while nothing is
+        observed, because an engine may do deferred work when its array is read."""
         if array is None:
             return None
         read = None if isinstance(array, np.ndarray) else getattr(self.adapter, "from_engine", None)

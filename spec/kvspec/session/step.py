@@ -22,8 +22,8 @@ class EachInputs(Protocol):
 
 
 class Inputs(Struct, frozen=True):
-    """Inputs of an operation: rows for those that write, queries for those that attend, a logical mask for mask and
-    attend, kind and config for open, init and fit, those of each of its operations for a run."""
+    """Inputs of an operation. Writes have rows, and attends have queries. Mask and attend have a logical mask.
+    Open, init and fit have a kind and a config. A run has the inputs of each of its operations."""
 
     rows: Pair | None = None
     queries: Array | None = None
@@ -55,17 +55,15 @@ class Step(Struct):
     `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or name was
     never made); and, from a worker, crash, hang, oom, protocol. `values`: offset, retained, buffered, capacity;
     can (rewind); accepts (askappend, askrestore); snapshot, parent, child as [start, stop, bytes] or None; bytes
-    (close); intact (scribble);
-    drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free, references and table.0 (page);
-    past, bound, key, extent (bucket); failed (run): the operations before the last that were not done, by number.
-    After an operation on a whole round the names of cache X's values end in `.X`. `arrays`:
-    history.k, history.v, mask, view.k, view.v, state.k, state.v; fold.0 (what a layer 0 folded its tokens into);
-    output, rotated; gathered.k, page.k (page); None
-    where there is none. After an operation on a whole round, those of cache X are state.X.k. Those of a store's
-    layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch batch.0.1.k; those of a paged
-    cache's sequence 1 state.1.k; those of a bucketed cache's layer 0 state.0.k, host.0.k and handle.0.k: what is
-    observed comes first, whether of keys or values last. `cites`: the clauses this step exercised, where the
-    reference performed it.
+    (close); intact (scribble); drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free,
+    references and table.0 (page); past, bound, key, extent (bucket); failed (run): the operations before the last
+    that were not done, by number. After an operation on a whole round the names of cache X's values end in `.X`.
+    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; fold.0 (what a layer 0 folded its
+    tokens into); output, rotated; gathered.k, page.k (page); None where there is none. A name begins with what is
+    observed and ends with `.k` for keys or `.v` for values. After an operation on a whole round, those of cache X
+    are state.X.k. Those of a store's layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch are
+    batch.0.1.k. A paged cache's sequence 1 has state.1.k. A bucketed cache's layer 0 has state.0.k, host.0.k and
+    handle.0.k. `cites`: the clauses this step exercised, where the reference performed it.
     """
 
     result: str = "ok"

@@ -33,14 +33,15 @@ ANSWER = {"id", "result", "clause", "message", "values"}
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
 ALONE = tuple(name for name, tensor in TENSORS.items() if not tensor.pair)
 ARRAYS = tuple(name for name, tensor in TENSORS.items() if tensor.pair)
-"""What an answer may hold beside its values: results; tensors that stand alone, and such as have keys and values.
-After the name, where it says so in `Step`, a dot and which."""
+"""What an answer may hold beside its values: results, tensors that stand alone, and tensors that have keys and
+values. Where `Step` says so, a dot and which one follow the name."""
 
 LAYER = r"\.[0-9]{1,4}"
 WHICH = r"(\.[A-Z]|(\.[0-9]{1,4}){1,2})?"
 _ALONE = "|".join(f"{name}{LAYER * tensor.numbered}" for name, tensor in TENSORS.items() if not tensor.pair)
 TENSOR = rf"{_ALONE}|({'|'.join(ARRAYS)}){WHICH}\.[kv]"
-"""Patterns: which layer is observed, or which of several; the names that tensors of an answer may have."""
+"""Patterns of which layer is observed, of which one of several, and of the names that tensors of an answer may
+have."""
 
 COUNTS = set(METERED)
 

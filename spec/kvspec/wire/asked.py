@@ -49,9 +49,9 @@ Asked = tuple[Operation, Tensors]
 
 
 def run(times: int, asked: Sequence[Asked]) -> Asked:
-    """Make one message of operations that are done in a row, `times` times the same ones: their headers, and their
-    tensors, those of all times stacked and named by the number of the operation, as `0.keys`. Where an operation
-    takes other shapes from time to time, the message says each operation once."""
+    """Make one message of operations that are done in a row, `times` times the same ones. It has their headers and
+    their tensors. The tensors of all times are stacked, and named by the number of the operation, as `0.keys`.
+    Where an operation takes other shapes from time to time, the message says each operation once."""
     length = len(asked) // times
     columns = [asked[i::length] for i in range(length)]
     if not all(map(_same_shapes, columns)):

@@ -193,9 +193,9 @@ def _strictly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed]:
 
 
 def _quickly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed] | None:
-    """The same in a fifth of the time; None for a header that may be wrong. What reads it does not see a key that
-    stands twice in an object: there is none if each colon of the header belongs to a key or stands in a text. A
-    backslash may stand for a colon, so with it nothing follows."""
+    """The same in a fifth of the time; None for a header that may be wrong. This reader does not see a key that
+    stands twice in an object. There is no such key if each colon of the header belongs to a key or stands in a
+    text. A backslash may stand for a colon, so with it nothing follows."""
     try:
         head, tensors, listed = _QUICK.decode(line), b"", Listed()
         if type(head) is dict and head.pop("tensors", listed) is not listed:
