@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from kvconform.generate import covers, frozen_covers
 from kvconform.generate.registry import planned
 from kvconform.generate.strategies import ring, snapshot
 from kvconform.vectors import files
+from kvref.arithmetic.rope_scaling import ends
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import notation
+from kvspec.rope_scaling import YaRN, parsed
 from kvspec.trace import from_json
 from tools import freeze_covers
 
@@ -90,10 +93,11 @@ def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.
     assert any(differing(frozen) for frozen in frozen_covers.load(chapter))
 
 
-def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
-    plan = next(p for p in ring.plans() if p.start.config.window == 2)
-    closed = covers.closure(plan)
-    frozen = next(c for c in frozen_covers.load("ring") if c.name == plan.name)
+@pytest.mark.parametrize(("chapter", "name"), [("ring", "ring window=2 step=1"), ("rope", "rope growing")])
+def test_a_small_cover_is_computed_as_it_is_frozen(chapter: str, name: str) -> None:
+    plan = next(p for p in planned()[chapter]() if p.name == name)
+    frozen = next(c for c in frozen_covers.load(chapter) if c.name == name)
+    closed = covers.closure(plan, largest=frozen.states)
     lines = ["; ".join(map(notation.words, ops)) for ops in freeze_covers.traces(plan, closed)]
     assert (tuple(lines), len(closed.states), closed.transitions) == (
         frozen.lines,
@@ -101,6 +105,21 @@ def test_a_small_cover_is_computed_as_it_is_frozen() -> None:
         frozen.transitions,
     )
     assert freeze_covers.told_apart(plan, closed)
+
+
+def test_the_cover_of_rope_turns_rows_by_a_ramp_of_no_length() -> None:
+    """Such a YaRN is turned by, and not refused: where its bounds are far above all turns, both ends are pair 0."""
+    (frozen,) = (c for c in frozen_covers.load("rope") if c.name == "rope growing")
+    turned = [(t, op) for t in frozen.traces() for op in t.ops if op.get("scaling", "").startswith("yarn")]
+    lengths = {op["scaling"]: _length(op["scaling"], t.config.k_dim) for t, op in turned}
+    assert min(lengths.values()) == 0 < max(lengths.values())
+
+
+def _length(scaling: str, dims: int) -> Decimal:
+    yarn = parsed(scaling)
+    assert isinstance(yarn, YaRN)
+    first, last = ends(yarn, dims, 10_000)
+    return last - first
 
 
 def test_the_answers_to_frozen_covers_are_frozen_again_without_visiting_states() -> None:

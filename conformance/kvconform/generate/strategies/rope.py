@@ -60,7 +60,7 @@ def moves(session: Session) -> list[str]:
         return [*attends, *(f"rollback {to}" for to in range(GROWING)), "reset", *STILL]
     room = 3 if cache.config.window else GROWING - cache.offset
     attends = [f"attend {n} rope={p}" for n in range(1, room + 1) for p in PAIRINGS if n < 3 or p == "neox"]
-    attends += [f"attend 1 rope=neox scaling={LISTS}"]
+    attends += [f"attend 1 rope=neox scaling={LISTS}"] * (room > 0)
     near = cache.config.window is not None and cache.offset > cache.config.window
     refused = ["attend 1 rope=neox k_dim=5", "attend 0 rope=norm"]
     return [*attends, *rewinds(cache.offset, near), "free", *refused, *STILL]
@@ -77,13 +77,14 @@ STILL = (
     "rotate 1 1 dims=3",
     "rotate 1 1 base=0",
     "rotate 2 3 scaling=yarn:4:64:8:1",
+    "rotate 1 1 scaling=yarn:4:8:32:11",
     "rotate 1 1 scaling=linear:0.5",
     "rotate 2 1 positions=1",
     "rotate 0 1 dims=3",
     "rotate 3 2 k_dim=7 dims=6 kv_heads=2 batch=2 fill=bits",
     "scribble",
 )
-"""Operations that rotate rows without a cache, or are refused."""
+"""Operations that rotate rows without a cache, or are refused. The ramp of the second YaRN has no length."""
 
 
 def continuations(session: Session) -> list[str]:
