@@ -85,9 +85,18 @@ def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) ->
             covered, make = [p for p in planned() if p in chapters], _answers if name == ANSWERS else _cover
             yield from ((Path(str(frozen_covers.path(p))), partial(make, p)) for p in covered)
             continue
-        found = of_matrix(matrix) if name == "mutants" and matrix else None
+        found = _found(matrix) if name == "mutants" and matrix else None
         for p in chapters:
             yield files.FROZEN / files.name(name, p), partial(_vectors, name, p, found)
+
+
+def _found(matrix: Path) -> dict[str, list[Vector]]:
+    """The mutants' vectors of a matrix, by chapter; those that have none are named."""
+    frozen = {v.id: v for chapter in CHAPTERS for v in _frozen("mutants", chapter)}
+    vectors, left_out = of_matrix(matrix, frozen)
+    for id_, why in left_out.items():
+        print(f"no vector of {id_}: {why}")
+    return vectors
 
 
 def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:

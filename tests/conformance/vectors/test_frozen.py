@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -175,8 +176,8 @@ def matrix(file: Path) -> Path:
 
 
 def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
-    found = of_matrix(matrix(tmp_path / "mutants.json"))
-    assert {p: [v.clause for v in each] for p, each in found.items() if each} == {
+    found, left_out = of_matrix(matrix(tmp_path / "mutants.json"))
+    assert left_out == {} and {p: [v.clause for v in each] for p, each in found.items() if each} == {
         "growing": ["GROW-1"],
         "ring": ["RING-2", "RING-1"],
     }
@@ -187,6 +188,48 @@ def test_mutants_are_read_from_a_matrix(tmp_path: Path) -> None:
     assert notation.sentence(systematic.trace) == "ring window=3: append 2"
     with pytest.raises(BadInput, match="not what `kvconform mutants --report` writes"):
         of_matrix(tmp_path / "other.json")
+
+
+WRITTEN_OUT = {
+    "POS-02/LastOneStays": ("growing step=3: run 2 {append 1}; rewind 1", ""),
+    "lost-rows/QueueOfThree": ("growing: run 4 {append 1}", "its trace shows it only unobserved"),
+    "TRIM-14/RebasedOnce": ("ring window=2: run 36 {append 1; rewind 0}", "its trace has 72 operations"),
+    "MASK-20/RecordsMoreThanItSays": ("ring window=1: append 1026", "its trace has 1026 rows or slots"),
+    "a #1": ("ring window=2: run 2 {append 1}", ""),
+    "a #2": ("copy capacity=1026 layout=head: copy 1 0", "its trace has 1026 rows or slots"),
+}
+"""Traces of bugs, and why there is no vector of them."""
+
+
+def of_runs(file: Path) -> Path:
+    about = {"link": "", "says": "", "clauses": [], **FOUND}
+    sorts = {id_: "systematic" if " " in id_ else id_.partition("-")[0] for id_ in WRITTEN_OUT}
+    traces = ({"id": id_, "class": sorts[id_], "trace": trace, **about} for id_, (trace, *_) in WRITTEN_OUT.items())
+    file.write_text(json.dumps({"mutants": list(traces)}))
+    return file
+
+
+def test_runs_are_written_out_and_what_is_too_long_for_it_is_left_out_by_name(tmp_path: Path) -> None:
+    file = of_runs(tmp_path / "mutants.json")
+    found, left_out = of_matrix(file)
+    assert {id_: why.split(",")[0] for id_, why in left_out.items()} == {
+        id_: why for id_, (_, why) in WRITTEN_OUT.items() if why
+    }
+    vectors = {v.id: v for each in found.values() for v in each}
+    assert sorted(len(v.trace.ops) for v in vectors.values()) == [2, 3]
+    assert notation.sentence(vectors["POS-02/LastOneStays"].trace) == "growing step=3: append 1; append 1; rewind 1"
+    was = replace(vectors["POS-02/LastOneStays"], id="TRIM-14/RebasedOnce")
+    again, left_out = of_matrix(file, {was.id: was})
+    assert was.id not in left_out and was.trace in [v.trace for v in again["growing"] if v.id == was.id]
+    long = replace(was, trace=notation.from_sentence("growing: append 1026"))
+    assert of_matrix(file, {was.id: long}).left_out.keys() >= {was.id}
+
+
+def test_what_has_no_vector_is_said(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert freezing.main(["mutants", "--write", "--mutants", str(of_runs(elsewhere / "matrix.json"))]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no vector of ")]
+    assert "no vector of lost-rows/QueueOfThree: its trace shows it only unobserved" in said
+    assert len(said) == sum(bool(why) for _, why in WRITTEN_OUT.values()) - 1  # one has a vector that is frozen
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from _pytest.mark import ParameterSet
 
 import kvconform
 from kvconform import cli
+from kvconform.vectors import files
 from kvconform.vectors.languages import c_header, packages
 from kvconform.vectors.languages.told import told
 from kvspec.errors import BadInput
@@ -66,7 +67,7 @@ SLOW = ("c++11", "ctest", "crate")
 REPEATS = [("npm", bug) for bug in ("window one too wide", "rewind is not checked", "no rows count")]
 """What other bugs and `c99` show too."""
 
-CURSOR = "step=1 window=2: append 2; rewind 1; append 2"
+CURSOR = "ring window=2: append 2; rewind 1; append 2"
 BUGS = {
     "ring.c": {
         "cursor stays behind": ("#ifndef BUG", "#ifdef BUG", CURSOR),
@@ -195,6 +196,16 @@ def test_a_package_says_its_version_its_licence_and_what_it_has() -> None:
     )
     assert all(told().said in text for text in (npm["index.js"], crate["src/lib.rs"], c_header.header()))
     assert not any("@SAID@" in text or "@VERSION@" in text for text in (npm | crate).values())
+
+
+def test_the_page_of_commands_says_how_many_traces_there_are() -> None:
+    said = f"with {len(told().traces)} traces of growing caches and rings"
+    assert said in EXAMPLES.with_name("commands.md").read_text(encoding="utf-8")
+
+
+def test_rows_in_a_form_are_not_told_in_row_numbers() -> None:
+    assert any("form=" in v["words"] for v in files.read(files.FROZEN / "mutants-growing.json")["vectors"])
+    assert not any("form=" in trace.words for trace in told().traces)
 
 
 def test_chapters_that_row_numbers_cannot_tell_are_refused(tmp_path: Path) -> None:

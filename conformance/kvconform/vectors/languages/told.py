@@ -56,7 +56,7 @@ def told(chapters: Iterable[str] = ()) -> Told:
     if other := [c for c in wanted if c not in CHAPTERS]:
         raise BadInput(f"row numbers cannot tell the chapter {other[0]!r}; there are {', '.join(CHAPTERS)}")
     found = [v for file in files.there(files.FROZEN, SOURCES, wanted) for v in files.read(file)["vectors"]]
-    traces = [_trace(v) for v in found if all(map(_can_be_told, v["steps"]))]
+    traces = [_trace(v) for v in found if "form" not in v["config"] and all(map(_can_be_told, v["steps"]))]
     said = f"{len(traces)} of {len(found)} traces of {' and '.join(wanted)}; clauses {digest()}"
     return Told(said, traces)
 
