@@ -214,8 +214,8 @@ class _Hunter:
         best = min(kills, key=lambda k: (not self._right(k), written(k.trace)), default=None)
         if best is None or not shorten or written(best.trace) <= SHORT or not best.clauses:
             return best
-        ends = time.monotonic() + SECONDS
-        short = shrink(best.trace, lambda t: self._fails(t, best) if time.monotonic() < ends else 0, ATTEMPTS)
+        ends = time.process_time() + SECONDS
+        short = shrink(best.trace, lambda t: self._fails(t, best) if time.process_time() < ends else 0, ATTEMPTS)
         result = self._alone(short)
         if isinstance(result, str) or not result.failed:
             return best

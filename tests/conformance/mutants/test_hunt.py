@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from msgspec import structs
 
 from kvadapters.reference import Reference
 from kvconform.bugs import trace_sources
+from kvconform.bugs.known_bugs import known_bugs
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.planting import having
 from kvconform.bugs.time_limit import Hang, time_limit
@@ -279,3 +281,26 @@ def test_a_run_counts_as_many_operations_as_it_repeats() -> None:
 def test_large_traces_of_a_kind_that_an_adapter_does_not_claim_are_left_out() -> None:
     about = description({"chapters": {"store": {"level": "visible"}}, "name": "a store"})
     assert not any(trace_sources.judged("large", item, about) for item in trace_sources.large("growing"))
+
+
+LONG = {
+    "wrong-page/ForkNotYetCounted": "page kv_heads=1 page_size=2 pages=3: run 1 {admit; admit; fork 0 63;"
+    " truncate 1 63; append 1 sequence=0; fork 0 1; append 2 sequence=1; truncate 1 0; append 2 sequence=2}",
+    "stale-cursor/WrapsAt256": "ring kv_heads=1 window=257: append 61; append 61; append 61; append 61; append 61;"
+    " pack x; carry x y BPHND page=7; unpack y; append 1",
+    "wrong-head/PartsInTheOrderTheyCome": "ring kv_heads=4 window=2: append 1; pack p; open B kv_heads=2 rank=0/4;"
+    " B: unpack p; B: pack q; open C kv_heads=2 rank=2/4; C: unpack p; C: pack r; collect r q t; unpack t",
+}
+"""Bugs, and traces of nine and ten operations that show them."""
+
+
+@pytest.mark.parametrize("id_", LONG)
+def test_a_long_trace_is_shortened_however_busy_the_machine(monkeypatch: pytest.MonkeyPatch, id_: str) -> None:
+    """Of at most eight operations: what came in a parcel may be appended; time that others take does not count."""
+    wall = count(step=60.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(wall))
+    hunter, trace = hunt._Hunter(known_bugs()[id_]), from_sentence(LONG[id_])
+    result = hunter.run(trace)
+    assert not isinstance(result, str) and result.failed and hunt.written(trace) > 8
+    short = hunter.shortest([hunt.Kill("walk", result.blamed, trace, "")])
+    assert short is not None and hunt.written(short.trace) <= 8 and set(short.clauses) & set(result.blamed)

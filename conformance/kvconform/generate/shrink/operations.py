@@ -16,6 +16,12 @@ def in_the_place_of(op: Operation) -> Iterator[tuple[Operation, ...]]:
     return _simpler_runs(op) if op["op"] == RUN.name else ((simpler,) for simpler in _simpler_operations(op))
 
 
+def _of_its_own(op: Operation) -> Iterator[Operation]:
+    """Give a row of its own to a cache whose rows came in a parcel: what made the parcel may then be dropped."""
+    if op["op"] == "unpack":
+        yield {**{name: value for name, value in op.items() if name == "cache"}, "op": "append", "n": 1}
+
+
 def shorter(ops: Sequence[Operation], most: int) -> Iterator[tuple[Operation, ...]]:
     """Drop neighbouring operations: at first `most` of them, in the end one."""
     while most:
@@ -37,7 +43,8 @@ def _simpler_runs(run: Operation) -> Iterator[tuple[Operation, ...]]:
 
 
 def _simpler_operations(op: Operation) -> Iterator[Operation]:
-    """Give the operation with one argument left out or simpler."""
+    """Give the operation with one argument left out or simpler; or a simpler one in its place."""
+    yield from _of_its_own(op)
     for a in (a for a in OPERATIONS[op["op"]].arguments if a.name in op):
         if a.required:
             yield from ({**op, a.name: value} for value in _simpler_values(a.holds, op[a.name]))
