@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ CONTROL_SECONDS = 120.0
 """The same for a correct cache, which may be as slow as it likes: linked rows take long where there are 8,193."""
 
 ATTEMPTS = 120
-"""Replays spent on shortening a trace."""
+"""Replays spent on shortening a trace, and on what came of it."""
 
 SHORT = 3
 """A trace of at most this many operations is not shortened."""
@@ -214,12 +215,19 @@ class _Hunter:
         best = min(kills, key=lambda k: (not self._right(k), written(k.trace)), default=None)
         if best is None or not shorten or written(best.trace) <= SHORT or not best.clauses:
             return best
-        ends = time.process_time() + SECONDS
-        short = shrink(best.trace, lambda t: self._fails(t, best) if time.process_time() < ends else 0, ATTEMPTS)
+        short = self._shortened(best)
         result = self._alone(short)
         if isinstance(result, str) or not result.failed:
             return best
         return Kill(best.source, result.blamed, short, result.differences[0].message)
+
+    def _shortened(self, best: Kill) -> Trace:
+        """The trace of a kill made shorter, and that again as long as it becomes shorter and there is time."""
+        ends, trace, longer = time.process_time() + SECONDS, best.trace, sys.maxsize
+        while written(trace) < longer:
+            longer = written(trace)
+            trace = shrink(trace, lambda t: self._fails(t, best) if time.process_time() < ends else 0, ATTEMPTS)
+        return trace
 
     def _alone(self, trace: Trace) -> TrialResult | str:
         """The result of a trial; of a bug that may keep something, on an adapter that has met no other trace."""

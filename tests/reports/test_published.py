@@ -45,8 +45,7 @@ def test_the_shortest_traces_of_bugs_are_short() -> None:
     assert isinstance(matrix, Matrix)
     bugs = [m for m in matrix.mutants if m.bug_class not in ("control", "fake", "systematic")]
     assert all(m.killed for m in bugs) and len(bugs) > 600
-    assert {m.id for m in bugs if m.operations > 10} == {*MANY}
-    assert sum(m.operations > 8 for m in bugs) - len(MANY) <= len(bugs) // 100
+    assert {m.id for m in bugs if m.operations > 8} == {*MANY}
 
 
 def test_a_run_that_was_cut_short_is_no_excuse_but_for_a_lent_gpu_that_found_nothing() -> None:
