@@ -184,9 +184,10 @@ def _rotated(rows: Float64, rope: Rope, at: NDArray[np.integer]) -> Float64:
     """Turn each pair of dimensions by its angle."""
     angles = (at[:, None] * rope.frequencies)[:, None]
     first, second = _pairs(rope.dims, rope.neighbours)
+    cos, sin = np.cos(angles), np.sin(angles)
     turned, a, b = np.empty_like(rows), rows[..., first], rows[..., second]
-    turned[..., first] = a * np.cos(angles) - b * np.sin(angles)
-    turned[..., second] = b * np.cos(angles) + a * np.sin(angles)
+    turned[..., first] = a * cos - b * sin
+    turned[..., second] = b * cos + a * sin
     return turned
 
 

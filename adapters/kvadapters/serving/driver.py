@@ -19,6 +19,8 @@ CAN = {
     "concurrent": "several requests at once",
     "cancel": "requests that are cancelled",
     "samples": "several answers to one prompt",
+    "ranks": "answers to one prompt begin with the likeliest tokens in their order, and go on with the likeliest",
+    "stop": "a token that ends an answer",
     "salt": "rows that are shared by requests of one salt",
     "cached": "it tells how many tokens of a prompt it did not compute",
     "reset": "it can begin anew, as if it had done nothing",
@@ -101,13 +103,15 @@ class Declared(Sizes):
 @dataclass(frozen=True)
 class Request:
     """Tokens, and how many are wanted behind them, each the likeliest. `bias` is added to logits before tokens are
-    chosen; where several `samples` are asked for, it makes several tokens equally likely."""
+    chosen; where several `samples` are asked for, it makes several tokens equally likely, or one after another in
+    engines of `ranks`. The token `stop` ends an answer, and is part of it."""
 
     tokens: tuple[int, ...]
     new: int = 1
     samples: int = 1
     salt: str = ""
     bias: Mapping[int, float] = field(default_factory=dict)
+    stop: int | None = None
 
 
 @dataclass(frozen=True)

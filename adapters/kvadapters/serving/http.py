@@ -55,6 +55,7 @@ class Server(Driver):
             **({"n": request.samples, **self.samples} if request.samples > 1 else {}),
             **({"cache_salt": request.salt} if request.salt else {}),
             **({"logit_bias": {str(t): b for t, b in request.bias.items()}} if request.bias else {}),
+            **({} if request.stop is None else {"stop_token_ids": [request.stop]}),
         }
         connection.request("POST", f"{self.parts.path}/completions", json.dumps(body), _HEADERS)
         return connection

@@ -21,7 +21,10 @@ def blamed(
     first = wrong[0]
     one = asked[first.request]
     if len(asked) > LONG:  # much in it has nothing to do with the failure
-        asked = [o for o in asked if o.number in _related(asked, one)]
+        related = _related(asked, one)
+        if len(related) == 1 and (one.alone or first.sort == "failed"):
+            return "SERVE-17"
+        asked = [o for o in asked if o.number in related]
         steps = {"cancel"} if any(o.outcome == "cancelled" for o in asked) else set()
     salts = {o.request.salt for o in asked}
     plain = {"computed": "SERVE-5", "reused": "SERVE-8" if len(salts) > 1 else "SERVE-3"}
@@ -31,18 +34,20 @@ def blamed(
         ("SERVE-13", "cancel" in steps),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),
         ("SERVE-8", len(salts) > 1),
+        ("SERVE-18", first.sort == "answer" and one.request.stop is not None),
     ):
         if found:
             return clause
-    return _drafts(one, wrong, aim) or _company(asked, counted) or _reused(asked, one, wrong, aim)
+    last = max((w.query for w in wrong if w.query is not None), default=len(one.request.tokens) - 1)
+    return _company(asked, counted) or _drafts(one, last, aim) or _reused(asked, one, wrong, aim)
 
 
-def _drafts(one: Asked, wrong: Sequence[Wrong], aim: Aim) -> str:
-    """Tokens that stood in a text before are drafted after: a draft is right if what followed then follows now."""
+def _drafts(one: Asked, last: int, aim: Aim) -> str:
+    """Tokens that stood in a text before are drafted after, up to its `last` query: a draft is right if what
+    followed then follows now."""
     if not aim.declared.drafts or one.request.new < 2 or one.answer is None or not one.answer.samples:
         return ""
     text, first = one.texts[0], len(one.request.tokens) - 1
-    last = max((w.query for w in wrong if w.query is not None), default=first)
     drafts = [
         (text[before + 1], text[at + 1])
         for at in range(first, min(last + 1, len(text) - 1))
@@ -88,12 +93,12 @@ def _related(asked: Sequence[Asked], one: Asked) -> set[int]:
 
 
 def _prefix(source: Asked, one: Asked, aim: Aim) -> str:
-    """A plain prefix: by where it ends."""
+    """A plain prefix: by where it ends. Rows of an answer may be those of drafts that were refused."""
     ids = one.request.tokens
     rows = shared(source.texts[0], ids)
     cached = one.answer.cached if one.answer else None
     if min(rows, cached or rows) > len(source.request.tokens):
-        return "SERVE-7"
+        return "SERVE-16" if _drafts(source, rows, aim) == "SERVE-16" else "SERVE-7"
     if rows == len(ids):
         return "SERVE-5"
     return "SERVE-4" if (rows + 1) % aim.block <= 2 else "SERVE-2"

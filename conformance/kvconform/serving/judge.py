@@ -13,12 +13,15 @@ from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.queries import read
 from kvadapters.probe.reader.reading import Finding, Reading
 from kvadapters.probe.reader.tokens import TokenJudgement, read_tokens
-from kvadapters.serving.driver import Sample, shared
+from kvadapters.serving.driver import Request, Sample, shared
 from kvconform.serving.player import Asked
 from kvspec.errors import BadInput
 
 MOST = 6
 """Findings of one sample that are kept."""
+
+CLOSE = 1.0
+"""Logits that are no further apart are not told apart, where a token is compared with the likeliest one."""
 
 LUCK = 8
 """Tokens of requests that have nothing to do with each other, which are the same by chance, are fewer."""
@@ -50,10 +53,11 @@ class Wrong:
 
 
 class Judge:
-    """Judges the answers of a history. `untold` counts what answers could not tell."""
+    """Judges the answers of a history. `untold` counts what answers could not tell. `ranks` says that samples begin
+    with the likeliest tokens in their order."""
 
-    def __init__(self, probe: Probe, precision: Precision) -> None:
-        self.probe, self.precision = probe, precision
+    def __init__(self, probe: Probe, precision: Precision, ranks: bool = False) -> None:
+        self.probe, self.precision, self.ranks = probe, precision, ranks
         self.untold = Counter[str]()
         self.queries = 0
         self.past = list[tuple[str, list[int]]]()
@@ -76,12 +80,15 @@ class Judge:
             words = f"{len(one.answer.samples)} samples; {one.request.samples} were asked for"
             yield Wrong(one.number, "answer", words)
         yield from _cached(one, asked, self.past)
-        for sample in one.answer.samples:
-            yield from list(self._sample(one, sample, asked))[:MOST]
+        for rank, sample in enumerate(one.answer.samples):
+            yield from list(self._sample(one, sample, rank, asked))[:MOST]
 
-    def _sample(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> Iterator[Wrong]:
-        if len(sample.tokens) != one.request.new:
-            words = f"answered with {len(sample.tokens)} tokens; {one.request.new} were asked for"
+    def _sample(self, one: Asked, sample: Sample, rank: int, asked: Sequence[Asked]) -> Iterator[Wrong]:
+        if len(sample.tokens) != (right := _length(one.request, sample.tokens)):
+            until = f" at most, until t{one.request.stop}" if one.request.stop is not None else ""
+            words = (
+                f"answered with {len(sample.tokens)} tokens, not {right}; {one.request.new} were asked for{until}"
+            )
             yield Wrong(one.number, "answer", f"the {ordinal(one.number)} request is {words}")
         if strange := [t for t in sample.tokens if not 0 <= t < self.probe.layout.ids]:
             words = f"the answer of the {ordinal(one.number)} request has id {strange[0]}, which follows no token"
@@ -90,6 +97,7 @@ class Judge:
             yield from self._tokens(one, sample)
         elif sample.tokens:
             yield from self._chosen(one, sample)
+            yield from self._ranked(one, sample, rank) if self.ranks else ()
             yield from self._read(one, sample, asked)
 
     def _tokens(self, one: Asked, sample: Sample) -> Iterator[Wrong]:
@@ -117,6 +125,21 @@ class Judge:
                 )
                 return
             before = token
+
+    def _ranked(self, one: Asked, sample: Sample, rank: int) -> Iterator[Wrong]:
+        """Compare a sample's tokens with its own logits and the bias: the first one is of its rank, each other one
+        is the likeliest."""
+        if not one.request.bias or not isinstance(sample.answers, np.ndarray):
+            return
+        for at, (row, token) in enumerate(zip(sample.answers, sample.tokens, strict=False)):
+            biased = {t: float(row[t]) + more for t, more in one.request.bias.items()}
+            first, *_ = behind = sorted(biased, key=lambda t: -biased[t])[0 if at else rank :]
+            near = [t for t in behind if biased[first] - biased[t] < CLOSE]
+            if token in biased and token not in near:
+                words = f"token {at} of sample {rank} of the {ordinal(one.number)} request is t{token}; t{first}"
+                query = len(one.request.tokens) + at - 1
+                yield Wrong(one.number, "token", f"{words} is the one to choose, by its own logits", None, query)
+                return
 
     def _read(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> Iterator[Wrong]:
         text = [*one.request.tokens, *sample.tokens[:-1]]
@@ -180,6 +203,12 @@ class _Names:
 
 def _back(distance: int) -> str:
     return f"{distance} back" if distance > 0 else f"{-distance} ahead" if distance else "the query itself"
+
+
+def _length(request: Request, tokens: Sequence[int]) -> int:
+    """Count the tokens that an answer must have: as many as were asked for, or until the one that ends it."""
+    ends = [at for at, token in enumerate(tokens[: request.new], 1) if token == request.stop]
+    return ends[0] if ends else request.new
 
 
 def _cached(one: Asked, asked: Sequence[Asked], past: Sequence[tuple[str, list[int]]]) -> Iterator[Wrong]:

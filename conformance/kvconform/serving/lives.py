@@ -52,7 +52,9 @@ class _Drawn:
         samples = draw.choice((2, 3)) if "samples" in can and draw.random() < 0.1 else 1
         salt = draw.choice("xy") if "salt" in can and draw.random() < 0.15 else ""
         do = "submit" if "concurrent" in can and draw.random() < (1.0 if self.rush else 0.6) else "ask"
-        self.steps.append(Step(do, name, parts, new, samples, salt))
+        ends = "stop" in can and samples == 1 and new > 1 and draw.random() < 0.15
+        stop = draw.randint(1, new) if ends else 0
+        self.steps.append(Step(do, name, parts, new, samples, salt, stop=stop))
         self.lengths[name] = length
         self.open += [name] * (do == "submit")
 

@@ -15,6 +15,8 @@ from kvspec.serving.texts import Texts
 
 BIAS = 40.0
 """What makes tokens likelier than the one that follows, where several samples are asked for."""
+RANK = 4.0
+"""How much likelier each of them is than the next, where samples begin with the likeliest ones in their order."""
 
 
 @dataclass
@@ -73,8 +75,13 @@ class Player:
 
     def _begin(self, step: Step, asked: dict[str, Asked]) -> None:
         prompt = self.drawn.begin(step)
-        bias = dict.fromkeys(self.drawn.others(prompt, step.samples), BIAS) if step.samples > 1 else {}
-        request = Request(prompt, step.new, step.samples, step.salt, bias)
+        others = self.drawn.others(prompt, step.samples) if step.samples > 1 else []
+        rank = RANK if "ranks" in self.driver.declared.can else 0.0
+        bias = {token: BIAS - rank * at for at, token in enumerate(others)}
+        stop = prompt[-1]
+        for _ in range(step.stop):
+            stop = self.drawn.after(stop)
+        request = Request(prompt, step.new, step.samples, step.salt, bias, stop if step.stop else None)
         alone = all(one.outcome != "under way" for one in asked.values())
         one = asked[step.name] = Asked(len(asked), step, request, alone)
         self.counts["requests"] += 1

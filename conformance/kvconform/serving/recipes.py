@@ -12,8 +12,10 @@ from kvspec.serving.history import MOST_NEW, History, history
 
 BLOCK, CHUNK, SEQUENCES = 16, 64, 4
 """What is taken where an engine declares nothing."""
-MOST_FILLING = 40
-"""Requests that may be needed to fill a pool; a larger pool is not filled."""
+MOST_FILLING, OFTEN = 40, 12
+"""Requests that may be needed to fill a pool once, or often; a larger pool is not filled."""
+LIFE = "SERVE-17"
+"""The clause of random lives."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,18 @@ def _evictions(a: Aim) -> Iterator[str]:
         yield f"ask a {2 * b + 1}; {fill}; ask b x0[:{b}] a[{b}:{2 * b}] 3; ask c x{filling - 1}[:{2 * b}] 2 new=2"
         half = "; ".join(f"ask x{i} {a.longest}; ask y{i} a[:{b}] 2" for i in range(filling))
         yield f"ask a {2 * b + 1}; {half}; ask b a[:{2 * b}] 3"
+        yield from _parts_evicted(a, max(1, filling // 4)) if filling <= OFTEN else ()
+
+
+def _parts_evicted(a: Aim, fillers: int) -> Iterator[str]:
+    """Evict a part of a text, ask for a prefix of it, and again: of its rows some are there, some are new, and
+    groups of layers have other ones."""
+    for long, blocks in ((a.longest, (3, 2, 1)), (3 * a.longest // 4, (1, 2, 3))):
+        rounds = (
+            f"{'; '.join(f'ask x{i}_{n} {long}' for n in range(fillers))}; ask c{i} a[:{blocks[i % 3] * a.block}] 1"
+            for i in range(6)
+        )
+        yield f"ask a {min(3 * a.block + 1, a.longest)}; {'; '.join(rounds)}"
 
 
 def _preemptions(a: Aim) -> Iterator[str]:
@@ -141,6 +155,11 @@ def _preemptions(a: Aim) -> Iterator[str]:
         prompt, new = max(1, int(rows // many * share) - 1), min(2 * a.block + 2, MOST_NEW)
         begun = "; ".join(f"submit x{i} {max(1, prompt - i)} new={new}" for i in range(many))
         yield f"{begun}; wait; ask b x0[:{a.block}] 3; ask c x{many - 1} 2"
+        if (
+            "samples" in a.declared.can and many > 3 and share in (0.8, 0.45)
+        ):  # a sample is preempted, and another one is not
+            pair = f"submit y {max(1, prompt - 1)} samples=2 new={new}"
+            yield f"submit x {prompt} new={new}; {pair}; submit z {prompt} new={new}; wait; ask b y 2; ask c x 2"
 
 
 def _chunks(a: Aim) -> Iterator[str]:
@@ -189,6 +208,26 @@ def _rejected(a: Aim) -> Iterator[str]:
         size = max(6, n)
         yield f"ask a {size} a[2:5] new=6; ask b a 2 new=3; ask c up5 {size} c[1:3] new=10; ask d a[:{size}] 3"
     yield "submit a 9 a[2:5] new=8; submit b up6 8 b[1:4] new=9; submit c 20 new=4; wait; ask d b 2; ask e a 2"
+    yield from _last_rejected(a)
+
+
+def _last_rejected(a: Aim) -> Iterator[str]:
+    """The last token of a text stands where a draft was refused: at the end of a block, before it, behind it. The
+    text is gone on from."""
+    for run, more in ((2, 0), (3, 0), (4, 0), (2, -1), (3, 1)):
+        rows = -(-(2 * run + 3) // a.block) * a.block + more
+        yield f"ask a up{run} {rows - 2 * run - 1} a[:1] new={run}; ask b a 2"
+
+
+def _stops(a: Aim) -> Iterator[str]:
+    b = a.block
+    for stop in (1, b):
+        yield f"ask a {b + 1} new={b + 4} stop={stop}; ask b a 2; ask c b[:{b}] 3 new=3 stop=2; ask d c 1 new=2"
+    run = 2 * b + 4
+    for stop in sorted({2, 3, b + 1}):  # right drafts reach beyond the end
+        yield f"ask a up{run} 3 a[1:4] new={run - 4} stop={stop}; ask b a 2; ask c a new=3"
+    if "concurrent" in a.declared.can:
+        yield f"submit a {b} new={b + 8} stop={b}; submit b {b + 1} new=3 stop=1; submit c 3 new=5; wait; ask d a 2"
 
 
 RECIPES: dict[str, tuple[Recipe, str]] = {
@@ -208,13 +247,17 @@ RECIPES: dict[str, tuple[Recipe, str]] = {
     "SERVE-14": (_samples, "samples"),
     "SERVE-15": (_accepted, ""),
     "SERVE-16": (_rejected, ""),
+    "SERVE-18": (_stops, "stop"),
 }
 """Histories by the clause that they aim at, and what the engine must be able to do."""
 
 
-def histories(a: Aim) -> Iterator[tuple[str, History]]:
-    """Give histories with their clauses: one of each clause, then another one, and so on."""
+def histories(a: Aim, lives: Iterator[History]) -> Iterator[tuple[str, History]]:
+    """Give histories with their clauses: one of each clause, then another one, and so on, with a life behind every
+    second turn; then lives alone."""
     able = {clause: recipe for clause, (recipe, needs) in RECIPES.items() if not needs or needs in a.declared.can}
     found = [[(clause, history(words)) for words in recipe(a)] for clause, recipe in able.items()]
-    for turn in zip_longest(*found):
+    for number, turn in enumerate(zip_longest(*found)):
         yield from filter(None, turn)
+        yield from ((LIFE, next(lives)) for _ in range(number % 2))
+    yield from ((LIFE, life) for life in lives)

@@ -22,9 +22,9 @@ from kvspec.errors import BadInput
 from kvspec.records.serving import ServingFailure
 from kvspec.serving.history import History, told
 
-LIFE, FIRST = "SERVE-17", "first verdict:"
+FIRST = "first verdict:"
 TRIES, SECONDS = 300, 40.0
-"""How much is done to make one failure short."""
+"""How much is done to make one failure short, if a run does not say otherwise."""
 RARE = 20
 """One wrong history in so many is no matter of the dtype."""
 MOST_FAILURES = 6
@@ -40,6 +40,8 @@ class Run:
     precision: Precision
     seed: int = 0
     tell: Callable[[str], None] = lambda text: None
+    seconds: float = SECONDS
+    """How long is taken to make a failure short, at most."""
     failures: list[ServingFailure] = field(default_factory=list)
     wrong_histories: int = 0
     partial: bool = False
@@ -51,7 +53,7 @@ class Run:
     def __post_init__(self) -> None:
         self.precision = replace(self.precision, dtype=self.driver.declared.computes or self.precision.dtype)
         self.player = Player(self.driver, self.probe.layout.ids, self.seed)
-        self.judge = Judge(self.probe, self.precision)
+        self.judge = Judge(self.probe, self.precision, "ranks" in self.driver.declared.can)
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)
         self.past = list[History]()
         self.shortest = Shortest((), [], [], Counter())
@@ -90,8 +92,7 @@ class Run:
         return f", {left:.0f} s left" if spent > 1 and left >= 1 else ""
 
     def _histories(self) -> Iterator[tuple[str, History]]:
-        yield from histories(self.aim)
-        yield from ((LIFE, life) for life in lives(self.aim, self.seed))
+        yield from histories(self.aim, lives(self.aim, self.seed))
 
     def _history(self, clause: str, history: History) -> None:
         before = Counter(self._counts())
@@ -151,7 +152,7 @@ class Run:
         while count < 2 * len(self.past):
             longer = history if count == 1 else joined(self.past[-count:])
             if self._fails(longer):
-                shrunk(longer, self._fails, TRIES, SECONDS)
+                shrunk(longer, self._fails, TRIES, self.seconds)
                 return True
             count *= 2
         return False

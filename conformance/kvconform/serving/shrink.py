@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from kvspec.serving.history import History, Part, Step, checked, names
@@ -13,18 +13,22 @@ Fails = Callable[[History], bool]
 
 def shrunk(history: History, fails: Fails, tries: int, seconds: float) -> History:
     """Give the shortest history that is found to fail, within so many tries and seconds."""
-    until, left = time.monotonic() + seconds, tries
-    changed = True
-    while changed:
-        changed = False
-        for shorter in _shorter(history):
+    until, left, at = time.monotonic() + seconds, tries, 0
+    while True:
+        begun = at
+        for number, shorter in enumerate(_shorter(history)):
+            if number < begun:  # the same place of a longer history was tried before
+                continue
             if left <= 0 or time.monotonic() > until:
                 return history
             left -= 1
             if fails(shorter):
-                history, changed = shorter, True
+                history, at = shorter, number
                 break
-    return history
+        else:
+            if not begun:
+                return history
+            at = 0
 
 
 def _shorter(history: History) -> Iterator[History]:
@@ -37,8 +41,10 @@ def _shorter(history: History) -> Iterator[History]:
         yield from (_without(history, set(range(at, at + width))) for at in range(0, size, width) if width < size)
         width //= 2
     yield from (_without(history, {at}) for at in reversed(range(size)) if size > 1)
+    lengths = _lengths(history)
+    prompts = {step.name: lengths[step.name] - step.new for step in history if step.begins}
     for at, step in enumerate(history):
-        yield from (checked((*history[:at], other, *history[at + 1 :])) for other in _simpler(step))
+        yield from (checked((*history[:at], other, *history[at + 1 :])) for other in _simpler(step, prompts))
 
 
 def _without(history: History, gone: set[int]) -> History:
@@ -73,28 +79,31 @@ def _lengths(history: History) -> dict[str, int]:
     return found
 
 
-def _simpler(step: Step) -> Iterator[Step]:
-    """Give simpler steps in place of one."""
+def _simpler(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
+    """Give simpler steps in place of one. `prompts` are the tokens of each request's prompt."""
     if step.do == "step" and step.count > 1:
         yield replace(step, count=step.count // 2)
     if step.do == "submit":
         yield replace(step, do="ask")
     yield from (replace(step, salt="") for _ in step.salt[:1])
+    yield from (replace(step, stop=0) for _ in "x" * (step.stop > 0))
     yield from (replace(step, samples=n) for n in {1, step.samples - 1} if 0 < n < step.samples)
     yield from (replace(step, new=n) for n in (1, step.new // 2, step.new - 1) if 0 < n < step.new)
     for at, part in enumerate(step.parts):
-        others = [p for p in (None, *_smaller(part)) if p is not None or len(step.parts) > 1]
+        others = [p for p in (None, *_smaller(part, prompts)) if p is not None or len(step.parts) > 1]
         yield from (
             replace(step, parts=(*step.parts[:at], *filter(None, [p]), *step.parts[at + 1 :])) for p in others
         )
 
 
-def _smaller(part: Part) -> Iterator[Part]:
+def _smaller(part: Part, prompts: Mapping[str, int]) -> Iterator[Part]:
     if not part.source:
         yield from (replace(part, count=n) for n in (1, part.count // 2, part.count - 1) if 0 < n < part.count)
         yield from (replace(part, up=False) for _ in "x" * part.up)
         return
-    if part.stop is None:
+    if part.stop is None:  # without the answer
+        if part.start < prompts[part.source]:
+            yield replace(part, stop=prompts[part.source])
         return
     size = part.stop - part.start
     yield from (Part(size) for _ in "x" * (size > 0))

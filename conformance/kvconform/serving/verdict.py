@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kvconform.serving.run import LIFE, Run
+from kvconform.serving.recipes import LIFE
+from kvconform.serving.run import Run
 from kvspec.records.serving import ServingClause, ServingVerdict
 from kvspec.serving import clauses
 from kvspec.serving.clauses import Clause

@@ -42,6 +42,7 @@ class Model:
         self.vocabulary = len(self.tensors["lm_head.weight"])
         dims = self.config.head_dim
         self.frequencies = self.config.theta ** (-np.arange(0, dims, 2) / dims)
+        self.cos, self.sin = self._turns(256)
 
     def groups(self) -> list[Group]:
         """Put layers that see the same into one group."""
@@ -109,11 +110,16 @@ class Model:
         x = (h @ self.tensors[f"{name}_proj.weight"].T).reshape(len(h), -1, self.config.head_dim)
         if f"{name}_norm.weight" in self.tensors:
             x = self._normed(x, f"{name}_norm.weight")
+        if at.max() >= len(self.cos):
+            self.cos, self.sin = self._turns(2 * int(at.max()))
         half = self.config.head_dim // 2
-        angles = (at[:, None] * self.frequencies)[:, None]
-        cos, sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-        a, b = x[..., :half], x[..., half:]
+        a, b, cos, sin = x[..., :half], x[..., half:], self.cos[at], self.sin[at]
         return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+    def _turns(self, positions: int) -> tuple[Floats, Floats]:
+        """Give the cosines and sines by which RoPE turns rows at the first positions: [positions, 1, d / 2]."""
+        angles = (np.arange(positions)[:, None] * self.frequencies)[:, None]
+        return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
     def _normed(self, x: Floats, name: str) -> Floats:
         eps = np.float32(self.config.eps)

@@ -4,6 +4,7 @@
     ask b a[:16] 3 new=4       the first 16 tokens of a's text, 3 new ones; answer with 4 tokens
     submit c a[:8] 1 a[9:]     begin a request that differs from a in one token, and do not wait
     submit d up6 9 d[2:5]      6 tokens of which each follows the one before, 9 new ones, 3 of these again
+    ask e 5 new=9 stop=2       9 tokens at most: what is likeliest as the second one ends the answer
     step 2; cancel c; wait     let the engine work, cancel a request, wait for all others
 
 A request's text is its prompt, and behind it what it was answered, once somebody waited for that. `samples=2` asks
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvspec.errors import BadInput
 
@@ -45,7 +46,8 @@ class Part:
 @dataclass(frozen=True)
 class Step:
     """One step of a history. `ask` and `submit` have a name and parts, `cancel` and `wait` a name (wait may have
-    none: all), `step` a count."""
+    none: all), `step` a count. `stop` is the token of the answer, counted from 1, that ends it; 0: none. Hashes of
+    examples are made of its repr, which leaves out what no example has."""
 
     do: str
     name: str = ""
@@ -54,11 +56,13 @@ class Step:
     samples: int = 1
     salt: str = ""
     count: int = 0
+    stop: int = field(default=0, repr=False)
 
     def __str__(self) -> str:
         words = [self.do, *filter(None, (self.name,)), *map(str, self.parts)]
         words += [str(self.count)] * (self.do == "step") + [f"new={self.new}"] * (self.new != 1)
         words += [f"samples={self.samples}"] * (self.samples != 1) + [f"salt={self.salt}"] * bool(self.salt)
+        words += [f"stop={self.stop}"] * bool(self.stop)
         return " ".join(words)
 
     @property
@@ -112,17 +116,17 @@ def _step(text: str) -> Step:
 def _request(text: str, do: str, words: list[str]) -> Step:
     given = dict(word.split("=", 1) for word in words if "=" in word)
     bare = [word for word in words if "=" not in word]
-    if strange := sorted(set(given) - {"new", "samples", "salt"}):
-        raise BadInput(f"{text.strip()!r}: {strange[0][:40]} is none of new, samples, salt")
+    if strange := sorted(set(given) - {"new", "samples", "salt", "stop"}):
+        raise BadInput(f"{text.strip()!r}: {strange[0][:40]} is none of new, samples, salt, stop")
     if len(bare) < 2:
         raise BadInput(f"{text.strip()!r}: a request has a name and tokens, such as 'ask a 20'")
     if salt := given.get("salt", ""):
         _name(text, salt)
     parts = tuple(_part(text, word) for word in bare[1:])
     new = _number(text, given.get("new", "1"), 1, MOST_NEW)
-    return Step(
-        do, _name(text, bare[0]), parts, new, _number(text, given.get("samples", "1"), 1, MOST_SAMPLES), salt
-    )
+    samples = _number(text, given.get("samples", "1"), 1, MOST_SAMPLES)
+    stop = _number(text, given.get("stop", "0"), 0, MOST_NEW)
+    return Step(do, _name(text, bare[0]), parts, new, samples, salt, stop=stop)
 
 
 _PART = re.compile(

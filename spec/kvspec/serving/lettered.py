@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kvspec.serving.clauses import Example
-from kvspec.serving.history import Step
+from kvspec.serving.history import Part, Step
 from kvspec.serving.texts import Texts
 
 MARKS = 100
@@ -23,9 +23,15 @@ class Letters(Texts):
         super().__init__(26 * MARKS)
         self._letters = iter(range(26))
 
-    def _take(self, count: int, prompt: Sequence[int], ahead: int = 0) -> list[int]:
-        first = next(self._letters) * MARKS
-        return list(range(first, first + count))
+    def others(self, prompt: Sequence[int], count: int) -> list[int]:
+        """Give the next letters."""
+        return [next(self._letters) * MARKS for _ in range(count)]
+
+    def _drawn(self, part: Part, prompt: list[int], ahead: int) -> list[int]:
+        if part.up:
+            first = next(self._letters) * MARKS
+            return list(range(first, first + part.count))
+        return self.others(prompt, part.count)
 
 
 def lettered(example: Example) -> Iterator[tuple[str, str]]:

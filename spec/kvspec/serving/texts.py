@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from kvspec.errors import BadInput
 from kvspec.serving.history import MOST_TOKENS, Part, Step
@@ -56,25 +57,33 @@ class Texts:
 
     def _drawn(self, part: Part, prompt: list[int], ahead: int) -> list[int]:
         """Draw tokens that the prompt does not have and that do not follow its last one. Tokens that were not used
-        for longest come first. The prompt must not have the next `ahead` tokens behind the last drawn one either.
-        If there is none, draw any."""
+        for longest come first. The last one is drawn first: its next `ahead` ones stand nowhere before it, so that
+        no draft is right or wrong by chance. If there is none, draw any."""
         if part.up:
-            return self._take(part.count, prompt)
-        drawn = list[int]()
-        for left in range(part.count, 0, -1):
-            drawn += self._take(1, [*prompt, *drawn], ahead if left == 1 else 0)
-        return drawn
+            return self._take(part.count, prompt, begins=not prompt)
+        last = self._take(1, prompt, ahead, begins=not prompt and part.count == 1)[0]
+        run, drawn = {(last + i) % self.ids for i in range(-1, ahead + 1)}, list[int]()
+        for _ in range(part.count - 1):
+            drawn += self._take(1, [*prompt, *drawn], avoid=run, begins=not (prompt or drawn))
+        return [*drawn, last]
 
-    def _take(self, count: int, prompt: Sequence[int], ahead: int = 0) -> list[int]:
+    def _take(
+        self,
+        count: int,
+        prompt: Sequence[int],
+        ahead: int = 0,
+        avoid: AbstractSet[int] = frozenset(),
+        begins: bool = False,
+    ) -> list[int]:
         """Draw a run of tokens, begun by one of those that were not used for longest."""
-        known = {*prompt, *(self.after(t) for t in prompt[-1:])}
+        known = {*prompt, *(self.after(t) for t in prompt[-1:]), *avoid}
         runs = {t: {(t + i) % self.ids for i in range(count + ahead)} for t in self._unused}
         fitting = [t for t, run in runs.items() if known.isdisjoint(run)]
         fitting = fitting or [t for t in self._unused if t not in known] or self._unused
-        if not prompt:
+        if begins:
             fitting = [t for t in fitting if t not in self._begun] or fitting
         first = self._random.choice(fitting[: len(fitting) // 2 + 1])
-        self._begun.extend([first][len(prompt) :])
+        self._begun.extend([first] * begins)
         run = [(first + i) % self.ids for i in range(count)]
         gone = set(run)
         self._unused = [t for t in self._unused if t not in gone] + list(dict.fromkeys(run))

@@ -81,3 +81,44 @@ def test_an_engine_that_computes_in_a_coarser_dtype_is_told_which() -> None:
     right = Run(PROBE, Rounded(), Precision("bf16"))
     right.go(30)
     assert right.failures == []
+
+
+def answered(request: Request, *samples: tuple[int, ...], ranks: bool = False) -> list[str]:
+    """Judge answers of these tokens, with the logits that belong to them; give what is wrong."""
+    texts = [[*request.tokens, *tokens[:-1]] for tokens in samples]
+    made = [engines.logits(PROBE, text)[-len(t) :] for text, t in zip(texts, samples, strict=True)]
+    answer = Answer(tuple(Sample(t, np.asarray(row)) for t, row in zip(samples, made, strict=True)))
+    asked = Asked(0, history("ask a 5")[0], request, True, answer)
+    return [wrong.sort for wrong in Judge(PROBE, Precision(), ranks).judged([asked])]
+
+
+@pytest.mark.parametrize(
+    ("stop", "tokens", "wrong"),
+    [
+        (7, (5, 6, 7), []),
+        (7, (5, 6, 7, 8, 9), ["answer"]),
+        (7, (5, 6), ["answer"]),
+        (20, (5, 6, 7, 8, 9), []),
+        (None, (5, 6, 7), ["answer"]),
+    ],
+)
+def test_an_answer_ends_with_the_token_that_ends_it(
+    stop: int | None, tokens: tuple[int, ...], wrong: list[str]
+) -> None:
+    assert answered(Request((0, 1, 2, 3, 4), 5, stop=stop), tokens) == wrong
+
+
+@pytest.mark.parametrize(
+    ("ranks", "tokens", "wrong"),
+    [
+        (True, (30, 20, 20), []),
+        (True, (30, 30, 20), ["token"]),
+        (True, (20, 20, 20), ["token"]),
+        (False, (30, 30, 20), []),
+    ],
+)
+def test_samples_in_their_order_go_on_with_the_likeliest(
+    ranks: bool, tokens: tuple[int, ...], wrong: list[str]
+) -> None:
+    request = Request((0, 1, 2, 3, 4), 3, 2, bias={20: 40.0, 30: 36.0})
+    assert answered(request, (20, 20, 20), tokens, ranks=ranks) == wrong

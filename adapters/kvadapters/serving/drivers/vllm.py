@@ -89,7 +89,7 @@ class VLLM(Driver):
         had |= {"blocks": config.cache_config.num_gpu_blocks}
         had |= {"drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0}
         said = " ".join(f"{name}={value}" for name, value in {**flags, "enforce_eager": True}.items())
-        can = CAN.keys() - ({"samples"} if had["drafts"] else set())  # it takes no bias beside drafts
+        can = CAN.keys() - {"ranks"} - ({"samples"} if had["drafts"] else set())  # it takes no bias beside drafts
         return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(can), **had)
 
     def submit(self, request: Request) -> Any:
@@ -99,6 +99,7 @@ class VLLM(Driver):
             n=request.samples,
             temperature=float(request.samples > 1),  # several of the likeliest answer are refused
             logit_bias=dict(request.bias) or None,
+            stop_token_ids=None if request.stop is None else [request.stop],
             output_kind=RequestOutputKind.FINAL_ONLY,
             **ASKED,
         )
