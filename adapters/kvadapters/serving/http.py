@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import product
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
@@ -26,14 +26,40 @@ LARGEST = 1 << 28
 """Bytes of an answer that are read."""
 
 
+def starting(address: str) -> str:
+    """Say why a server cannot be asked yet: nobody listens, or it loads its model. Empty, if neither is so. Raises
+    BadInput for what is no address."""
+    parts = _parts(address)
+    connection = _connection(parts)
+    try:
+        connection.request("GET", f"{parts.path}/models")
+        return "it answers with status 503" if connection.getresponse().status == 503 else ""
+    except ConnectionRefusedError:
+        return "nobody listens there yet"
+    except (OSError, HTTPException):
+        return ""
+    finally:
+        connection.close()
+
+
+def _parts(address: str) -> SplitResult:
+    """Read an address. Raises BadInput."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput(f"{address!r} is no address of a server, such as http://127.0.0.1:8000/v1")
+    return parts
+
+
+def _connection(parts: SplitResult) -> HTTPConnection:
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    return kind(parts.hostname or "", parts.port, timeout=TIMEOUT)
+
+
 class Server(Driver):
     """A server at an address that ends with /v1. `known` adds what the server does not say of itself."""
 
     def __init__(self, address: str, model: str, probe: Probe, known: str = "") -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadInput(f"{address!r} is no address of a server, such as http://127.0.0.1:8000/v1")
-        self.parts, self.model, self.probe = parts, model, probe
+        self.parts, self.model, self.probe = _parts(address), model, probe
         self.words = list(probe.layout.words())
         self.ids = {name: i for i, word in enumerate(self.words) for name in (word, str(i), f"token_id:{i}")}
         self.in_words = False
@@ -77,8 +103,7 @@ class Server(Driver):
         return counted(self._get("/metrics"), self._get("/counts"))
 
     def _connected(self) -> HTTPConnection:
-        kind = HTTPSConnection if self.parts.scheme == "https" else HTTPConnection
-        return kind(self.parts.hostname or "", self.parts.port, timeout=TIMEOUT)
+        return _connection(self.parts)
 
     def _get(self, path: str) -> str:
         """Read a text of the server; empty if it has none there."""

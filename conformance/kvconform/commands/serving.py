@@ -15,7 +15,7 @@ from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.serving.driver import Driver
 from kvadapters.serving.engines import opened
-from kvadapters.serving.http import Server
+from kvadapters.serving.http import Server, starting
 from kvconform.commands.unused_options import refuse_of_adapters
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
@@ -28,8 +28,11 @@ from kvspec.records.document import Version
 from kvspec.records.serving import ServingEngine, ServingPrecision, ServingProbe, ServingRecord
 from kvspec.serving import clauses
 
+PATIENCE = 60.0
+"""Seconds in which a server may start."""
 EVERY = 5.0
 """Seconds between lines of progress where the output is no terminal."""
+WAITING = "waiting for"
 
 
 def main(options: Namespace) -> int:
@@ -38,9 +41,9 @@ def main(options: Namespace) -> int:
     if not options.model:
         raise BadInput("name the folder of the probe that the engine has loaded: --model DIR")
     probe, precision = Probe.load(options.model), Precision(options.dtype, options.rows)
-    driver = _driver(options, probe)
-    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     progress = _Progress(options.quiet)
+    driver = _driver(options, probe, progress)
+    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     try:
         run = Run(probe, driver, precision, options.seed, progress.tell)
         run.go(options.requests, *([options.maxfail] if options.maxfail else []))
@@ -53,10 +56,21 @@ def main(options: Namespace) -> int:
     return 130 if run.partial else unwritten or record.exit_status
 
 
-def _driver(options: Namespace, probe: Probe) -> Driver:
+def _driver(options: Namespace, probe: Probe, progress: _Progress) -> Driver:
     if options.server:
+        _await(options.server, progress)
         return Server(options.server, options.model, probe, options.declare)
     return opened(options.engine, options.model, options.dtype, options.rows, options.declare)
+
+
+def _await(address: str, progress: _Progress) -> None:
+    """Wait for a server that was started just now, and say so once."""
+    until, told = time.monotonic() + PATIENCE, False
+    while time.monotonic() < until and (why := starting(address)):
+        if not told:
+            progress.tell(f"{WAITING} {address} ({why}), at most {PATIENCE:.0f} s")
+        told = True
+        time.sleep(0.2)
 
 
 def _record(run: Run, started: str, seconds: float) -> ServingRecord:
@@ -91,7 +105,7 @@ class _Progress:
 
     def tell(self, line: str) -> None:
         """Tell how far the run is; what has failed and the first verdict stay."""
-        if not line.startswith(("SERVE-", FIRST)):
+        if not line.startswith(("SERVE-", FIRST, WAITING)):
             self.line.show(line)
         elif not self.quiet:
             self.line.clear()

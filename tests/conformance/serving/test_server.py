@@ -9,12 +9,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import jsonschema
 import pytest
 
+from kvadapters.serving.http import starting
 from kvconform import cli
+from kvconform.commands import serving as serving_command
 from kvreports import json_file
 from kvspec.records.serving import ServingRecord
 from support import fakes
@@ -125,7 +130,48 @@ def test_a_wrong_engine_is_found_and_drawn(
     ],
 )
 def test_what_is_wrong_with_a_command_is_said(
-    words: list[str], status: int, said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    status: int,
+    said: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(serving_command, "PATIENCE", 0.5)
     assert cli.main(["run", *(str(folder) if word == "FOLDER" else word for word in words)]) == status
     assert said in capsys.readouterr().err
+
+
+class Loading(BaseHTTPRequestHandler):
+    """A server that loads its model at the first request."""
+
+    statuses: ClassVar[list[int]] = [503, 200]
+
+    def do_GET(self) -> None:
+        self.send_response(self.statuses.pop(0))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_it_is_told_why_a_server_cannot_be_asked_yet() -> None:
+    with HTTPServer(("127.0.0.1", 0), Loading) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        Thread(target=server.serve_forever).start()
+        assert [starting(address), starting(address)] == ["it answers with status 503", ""]
+        server.shutdown()
+    assert starting(address) == "nobody listens there yet"
+
+
+def test_a_server_that_was_started_just_now_is_waited_for(
+    address: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three lines of the README can be pasted together."""
+    whys = iter(["nobody listens there yet", "it answers with status 503", ""])
+    monkeypatch.setattr(serving_command, "starting", lambda _: next(whys))
+    assert cli.main(["run", "--server", address, "--model", str(folder), "--requests", "3"]) in (0, 3)
+    told = [line for line in capsys.readouterr().err.splitlines() if "waiting for" in line]
+    assert told == [f"kvconform: waiting for {address} (nobody listens there yet), at most 60 s"]
+    assert next(whys, "all were asked") == "all were asked"
