@@ -101,4 +101,5 @@ def _prefix(source: Asked, one: Asked, aim: Aim) -> str:
         return "SERVE-16" if _drafts(source, rows, aim) == "SERVE-16" else "SERVE-7"
     if rows == len(ids):
         return "SERVE-5"
-    return "SERVE-4" if (rows + 1) % aim.block <= 2 else "SERVE-2"
+    # what is shared ends at a block in each shortest history of a hit; beside one, where that matters
+    return "SERVE-4" if rows % aim.block in (1, aim.block - 1) else "SERVE-2"

@@ -85,3 +85,30 @@ def test_a_rare_failure_is_no_matter_of_the_dtype(run: Run, monkeypatch: pytest.
     assert run._coarser([]) != []
     monkeypatch.setattr(run, "past", [history("ask a 1")] * (RARE + 1))
     assert run._coarser([]) == []
+
+
+@pytest.mark.parametrize(("shared", "clause"), [(4, "SERVE-2"), (3, "SERVE-4"), (5, "SERVE-4"), (6, "SERVE-2")])
+def test_the_end_of_a_prefix_is_blamed_where_it_stands_beside_a_block(run: Run, shared: int, clause: str) -> None:
+    asked = played(run, f"ask a 12; ask b a[:{shared}] 3")
+    assert blamed(asked, [Wrong(1, "extra", "layer 0 (full)", 0, 6)], {"ask"}, run.aim, {}) == clause
+
+
+@pytest.mark.parametrize(("words", "clause"), [("up2 4 a[:1] new=2", "SERVE-16"), ("7 new=2", "SERVE-7")])
+def test_a_refused_draft_in_a_reused_answer_is_blamed(run: Run, words: str, clause: str) -> None:
+    asked = played(run, f"ask a {words}; ask b a 1")
+    last = len(asked[1].request.tokens) - 1
+    assert blamed(asked, [Wrong(1, "extra", "layer 0 (full)", 0, last)], {"ask"}, run.aim, {}) == clause
+
+
+def test_company_that_a_failure_needs_is_blamed_before_drafts(run: Run) -> None:
+    asked = played(run, "submit a 5; submit b up4 3 b[1:3] new=6; wait")
+    wrong = [Wrong(1, "extra", "layer 0 (full)", 0, 12)]
+    assert blamed(asked, wrong, {"submit", "wait"}, run.aim, {}) == "SERVE-12"
+    assert (
+        blamed([replace(asked[1], number=0)], [replace(wrong[0], request=0)], {"submit"}, run.aim, {}) == "SERVE-12"
+    )
+
+
+def test_what_nothing_related_explains_is_a_matter_of_what_came_before(run: Run) -> None:
+    asked = played(run, "; ".join(f"ask x{i} 2" for i in range(LONG + 1)))
+    assert blamed(asked, [Wrong(LONG, "failed", "no answer")], {"ask"}, run.aim, {}) == "SERVE-17"
