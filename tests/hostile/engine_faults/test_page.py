@@ -24,12 +24,12 @@ def test_rows_are_of_faults_and_controls_that_there_are() -> None:
     assert set(ASKED) == set(CONTROLS)
 
 
-@pytest.mark.must("95 % found within 500 requests, 80 % rightly blamed, of those that were judged")
+@pytest.mark.must("95 % found within 500 requests, 85 % rightly blamed, of those that were judged")
 def test_faults_are_found_and_rightly_blamed() -> None:
     found = [id_ for id_, row in FOUND.items() if 0 < row["requests"] <= REQUESTS]
     blamed = {id_: row["clause"] for id_, row in FOUND.items() if "clause" in row}
     named = [id_ for id_, clause in blamed.items() if clause in FAULTS[id_].clauses]
-    assert len(found) >= 0.95 * len(FOUND) and len(named) >= 0.8 * len(blamed)
+    assert len(found) >= 0.95 * len(FOUND) and len(named) >= 0.85 * len(blamed)
 
 
 @pytest.mark.must("the clause that the table of faults names, or a clean log")
@@ -38,9 +38,9 @@ def test_logs_break_the_clause_that_a_fault_breaks() -> None:
     assert told == {id_: FAULTS[id_].log for id_ in told}
 
 
-@pytest.mark.must("controls asked at least 200 requests, and none accused")
+@pytest.mark.must("controls asked at least 5,000 requests, and none accused")
 def test_no_control_is_accused() -> None:
-    assert all(row["wrong"] == 0 and row["requests"] >= 200 for row in ASKED.values())
+    assert all(row["wrong"] == 0 and row["requests"] >= 5000 for row in ASKED.values())
 
 
 @pytest.mark.must("at least 120 faults, with the counts that pages say")
