@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.profiling.test_measure import Broken, profiled
 from kvprofile import peers
 from kvprofile.case import Case
 from kvprofile.model_shapes import GPT2, Model
@@ -22,6 +21,7 @@ from kvprofile.peers.host_arrays import shared
 from kvprofile.peers.numpy_peer import Arrays
 from kvprofile.random_rows import noise
 from kvspec.geometry import Array
+from support.fakes.profiled import Broken, profiled
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
 CASE = Case("attention", MODEL, 40, 3)
