@@ -14,7 +14,7 @@ from kvconform.bugs.trace_sources import SOURCES, Hints
 from kvconform.worker.task_process import TaskProcess
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.errors import CannotRun
-from kvworkshop import kinds
+from kvworkshop import all_mutants
 from kvworkshop.hints import LatestKills
 from kvworkshop.hunt import HuntResult, death, hunt
 from kvworkshop.systematic import kernels, modules
@@ -87,7 +87,7 @@ def hunt_by_id(id_: str, hints: Hints, first: bool = False) -> HuntResult:
 
 def _known(id_: str) -> Mutant:
     if id_ not in KNOWN:
-        KNOWN.update((m.id, m) for kind in kinds.KINDS.values() for m in kind())
+        KNOWN.update((m.id, m) for kind in all_mutants.KINDS.values() for m in kind())
     return KNOWN[id_]
 
 

@@ -17,7 +17,7 @@ from kvspec import strict_json
 from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.records.document import Document
-from kvspec.records.today import led_on
+from kvspec.records.older_records import led_on
 
 DEEPEST = 64
 """How deep a record may nest."""

@@ -53,8 +53,8 @@ def _longest(text: str) -> int:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table. Its cells are Markdown already. Columns are aligned unless the table is wide: code hosts do not
-    render files of more than half a megabyte, and most of a wide aligned table would be spaces."""
+    """A table. Its cells are Markdown already. Columns are aligned unless the table is wide. Most of a wide
+    aligned table would be spaces, and code hosts do not render files of more than half a megabyte."""
     aligned = tabulate(rows, head, tablefmt="github", disable_numparse=True)
     if aligned.find("\n") <= WIDEST:
         return aligned

@@ -1,7 +1,7 @@
 """Replaces characters that a terminal or a parser would obey: the text of a record may come from anywhere.
 
-HTML is escaped by the template engine, not here; this removes what escaping cannot make harmless (escape
-sequences for terminals, text that runs backwards, halves of surrogate pairs that no file can hold).
+The template engine escapes HTML, not this module. This removes what escaping cannot make harmless: escape
+sequences for terminals, text that runs backwards, and halves of surrogate pairs, which no file can hold.
 """
 
 from __future__ import annotations

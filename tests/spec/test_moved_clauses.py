@@ -17,8 +17,8 @@ from kvspec.errors import BadInput, Refused
 from kvspec.moved_clauses import moved, now
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import chapter_text, index
+from kvspec.records.older_records import led_on
 from kvspec.records.run import Record
-from kvspec.records.today import led_on
 from kvspec.session.driver import Session
 from support.samples.record_samples import clause, failure, record, ring_steps
 

@@ -37,7 +37,7 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",
     "conformance/kvworkshop/prove/configurations.py",
-    "conformance/kvconform/vectors/languages/told.py",
+    "conformance/kvconform/vectors/languages/numbered_traces.py",
     "conformance/kvconform/vectors/strict_hash.py",
 }
 """Traces and models of several kinds together: they are about these kinds."""

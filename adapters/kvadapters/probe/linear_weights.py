@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from kvadapters.probe.arrays import Array
+from kvadapters.probe.eight_bits import eight_bits
 from kvadapters.probe.layout import CONSTANT, HEAD_DIM, Layout
 from kvadapters.probe.linear import Head, Linear
-from kvadapters.probe.short import short
 from kvadapters.probe.views import CONVOLUTION
 
 RISE, GATE = 32.0, 32.0
@@ -18,7 +18,7 @@ RISE, GATE = 32.0, 32.0
 twice, with both signs: `silu(x) - silu(-x)` is x."""
 BALLAST = 16.0
 """The factor at the 1 of a row, which keeps a head's norm almost constant."""
-KEEPS, FADES, FORGETS = short(-40.0), short(math.log(0.125 / math.log(2))), short(5.0)
+KEEPS, FADES, FORGETS = eight_bits(-40.0), eight_bits(math.log(0.125 / math.log(2))), eight_bits(5.0)
 """The logarithms that say how fast a head's state fades: not at all, by an eighth a token, at once."""
 HALVES = math.log(2)
 """By this much a row's weight falls with each token in the convolution of the last head."""
@@ -54,8 +54,8 @@ def linear(layout: Layout, number: int, value: Array) -> Linear:
         _out(layout, (number, block), len(spread)),
         heads(layout),
         layout.ids,
-        short(BALLAST / len(spread) ** 0.5),
-        short(GATE * layout.norm(number) / CONSTANT),
+        eight_bits(BALLAST / len(spread) ** 0.5),
+        eight_bits(GATE * layout.norm(number) / CONSTANT),
     )
 
 

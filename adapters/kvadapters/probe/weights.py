@@ -10,11 +10,11 @@ import numpy as np
 
 from kvadapters.probe.architecture import Architecture
 from kvadapters.probe.arrays import Array
+from kvadapters.probe.eight_bits import eight_bits
 from kvadapters.probe.layout import CONSTANT, HEAD_DIM, TOKEN, Layout
 from kvadapters.probe.linear import Linear
 from kvadapters.probe.linear_weights import linear
 from kvadapters.probe.network import Latent, Layer, Network, Rope
-from kvadapters.probe.short import short
 from kvadapters.probe.views import View
 
 PAIRS = ((1.0, 1.0, 0.5), (0.06, 0.5, 0.8), (0.001, 1.5, 0.8))
@@ -34,8 +34,8 @@ def network(architecture: Architecture, layout: Layout, sensitive: bool = False)
     factor = layout.hidden**0.5 if architecture.scaled_embedding else 1.0
     embedding = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     ids = np.arange(layout.ids)
-    embedding[ids, ids] = short(TOKEN / factor)
-    embedding[: layout.ids, layout.constant] = short(CONSTANT / factor)
+    embedding[ids, ids] = eight_bits(TOKEN / factor)
+    embedding[: layout.ids, layout.constant] = eight_bits(CONSTANT / factor)
     return Network(
         layout.heads,
         layout.kv_heads,
@@ -55,7 +55,7 @@ def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer | L
     values = _values(layout, number)
     gain = None
     if architecture.out_norm:
-        gain = short(layout.ballast * (2 / layout.hidden) ** 0.5)
+        gain = eight_bits(layout.ballast * (2 / layout.hidden) ** 0.5)
     layer = Layer(
         layout.layers[number],
         query,
@@ -89,8 +89,8 @@ def _distance_heads(
         asked, kept = _constant_head(architecture, rope)
         for head in range(layout.kv_heads):
             at = (head * layout.group + 1) * HEAD_DIM
-            query[at : at + HEAD_DIM, layout.constant] = [short(x / constant) for x in asked]
-            key[head * HEAD_DIM : (head + 1) * HEAD_DIM, layout.constant] = [short(x / constant) for x in kept]
+            query[at : at + HEAD_DIM, layout.constant] = [eight_bits(x / constant) for x in asked]
+            key[head * HEAD_DIM : (head + 1) * HEAD_DIM, layout.constant] = [eight_bits(x / constant) for x in kept]
     return (query, key[:HEAD_DIM]) if architecture.latent else (query, key)
 
 
@@ -115,13 +115,13 @@ def _values(layout: Layout, number: int) -> Array:
     """Choose values: the token one-hot, a 1, and the fingerprint of what the row's own query saw a layer below."""
     values = np.zeros((layout.kv_heads * HEAD_DIM, layout.hidden), np.float32)
     norm, ids = layout.norm(number), np.arange(layout.ids)
-    values[ids, ids] = short(norm / TOKEN)
-    values[layout.ids, layout.constant] = short(norm / CONSTANT)
+    values[ids, ids] = eight_bits(norm / TOKEN)
+    values[layout.ids, layout.constant] = eight_bits(norm / CONSTANT)
     if number:
         below, prints = layout.block(number - 1), values[layout.ids + 1 :]
-        prints[:, below.seen] = short(norm) * signs(layout)
+        prints[:, below.seen] = eight_bits(norm) * signs(layout)
         turned = np.roll(np.eye(layout.prints), 1, axis=1)
-        prints[:, below.prints] = short(norm) * turned  # with it a fingerprint reaches down to the first layer
+        prints[:, below.prints] = eight_bits(norm) * turned  # with it a fingerprint reaches down to the first layer
     return values
 
 
@@ -155,7 +155,7 @@ def _with_latent_rows(layer: Layer, layout: Layout) -> Layer:
     latent, rank = layer.value.copy(), len(layer.value)
     latent[layout.ids] *= BALLAST
     latent[layout.ids + 1 :] *= SMALLER
-    norm = short(((1 + BALLAST**2) / rank) ** 0.5)
+    norm = eight_bits(((1 + BALLAST**2) / rank) ** 0.5)
     back = np.full(rank, norm, np.float32)
     back[layout.ids] /= BALLAST
     back[layout.ids + 1 :] /= SMALLER
@@ -170,11 +170,11 @@ def _output(layout: Layout) -> Array:
     """Choose the output. Content id t is followed by t + 1, and every dimension of a block has an id."""
     output = np.zeros((layout.vocabulary, layout.hidden), np.float32)
     norm, ids = layout.norm(len(layout.layers)), np.arange(layout.ids)
-    output[(ids + 1) % layout.ids, ids] = short(NEXT_LOGIT * norm / TOKEN)
-    output[layout.one, layout.constant] = short(ONE_LOGIT * norm / CONSTANT)
+    output[(ids + 1) % layout.ids, ids] = eight_bits(NEXT_LOGIT * norm / TOKEN)
+    output[layout.one, layout.constant] = eight_bits(ONE_LOGIT * norm / CONSTANT)
     output[layout.one + 1, layout.constant] = output[layout.one, layout.constant] / 2
     blocks = np.arange(layout.ids + 1, layout.used)
-    output[layout.id_of(0) + blocks, blocks] = short(WEIGHT_LOGIT * norm)
+    output[layout.id_of(0) + blocks, blocks] = eight_bits(WEIGHT_LOGIT * norm)
     for number in range(len(layout.blocks)):
         block = layout.block(number)
         for total in block.sums:

@@ -119,7 +119,7 @@ class Server(Driver):
             connection.close()
 
     def _served(self, name: str) -> tuple[str, str]:
-        """Give the name under which the server has the model: this one, or its only one; and who serves it."""
+        """Give the name under which the server has the model, this one or its only one, and who serves it."""
         try:
             listed = {str(each["id"]): each for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]}
         except (ValueError, KeyError, TypeError):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from kvconform.oracle.earlier import Earlier
+from kvconform.oracle.exercised_by_past import Earlier
 from kvref.cite import cite, cited
 from kvref.list_model.unsaid import Unsaid
 from kvspec.geometry import Config

@@ -21,8 +21,8 @@ from kvreports import json_file
 from kvspec.errors import BadInput
 from kvspec.records.mutants import Matrix
 from kvworkshop import hints, hunt_tasks, matrix
+from kvworkshop.all_mutants import KINDS
 from kvworkshop.hunt import HuntResult
-from kvworkshop.kinds import KINDS
 
 
 def main(options: Namespace) -> int:

@@ -46,8 +46,8 @@ AT_MOST = {"append": "rows an append", "rows": "rows in all", "batch": "sequence
 class Deviation:
     """A failure of a record, and what is known of it; `script` and `draft` are addresses, or empty.
 
-    Deviations of one `bug` are the same bug: one script shows them, or else one model or outcome;
-    where none is filed, the run took them for one bug. A failure that needs two bugs is a deviation of each."""
+    Deviations of one `bug` are the same bug. One script shows them, or else one model or outcome. Where none is
+    filed, the run took them for one bug. A failure that needs two bugs is a deviation of each."""
 
     failure: Failure
     sort: str
@@ -165,7 +165,7 @@ class Engine:
         return [GENERAL, *self.claims]
 
     def chapter(self, name: str) -> str:
-        """How many claimed clauses of a chapter hold: `13 of 14`; empty if the chapter is not claimed."""
+        """How many claimed clauses of a chapter hold, such as `13 of 14`. Empty if the chapter is not claimed."""
         verdicts = [c.verdict for c in self.record.clauses if c.chapter == name and c.verdict != "NOT_CLAIMED"]
         if name not in self.chapters or not verdicts:
             return ""

@@ -13,7 +13,7 @@ SHOWN = 12
 
 
 class Found(Part):
-    """A bug that the harness found in a cache: what it is, its sort, its script if it has one, and its clauses."""
+    """A bug that the harness found in a cache: its words, its sort, its clauses, and its script if it has one."""
 
     says: str
     sort: str
@@ -98,7 +98,7 @@ def _named(ids: list[str]) -> str:
 
 
 def parts(caches: Sequence[JudgedCache]) -> dict[str, list[str]]:
-    """What stands below the table of caches: lines under their titles; nothing where there are none."""
+    """What stands below the table of caches: lines under their titles, or nothing where there are none."""
     found = {
         "What changed, clause by clause": [*changes(caches)],
         "Bugs without a script": [*unfiled(caches)],

@@ -58,7 +58,7 @@ class Versions(Document, tag_field="kvversions", tag=1):
 
 
 def hole(record: Versions) -> str:
-    """What a record lacks: a release, or a bug or a cache in one of the releases; empty where it is whole."""
+    """What a record lacks: a release, or a bug or a cache in one of the releases. Empty if it is whole."""
     releases = [release.version for release in record.releases]
     some = [one.version for cache in record.caches[:1] for one in cache.seen]
     told = [(bug.script, [seen.version for seen in bug.seen], releases) for bug in record.bugs]

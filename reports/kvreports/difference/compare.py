@@ -1,8 +1,8 @@
 """Compares two records of one engine, clause by clause.
 
-A clause is *held* if no difference was seen, *broken* if one was, known or not, and *unjudged* otherwise. Something
-broke anew where a clause held and is broken, where a known deviation has become an unknown one, or where a clause
-that was broken is now broken in another way too.
+A clause is *held* if no difference was seen, *broken* if one was, known or not, and *unjudged* otherwise.
+Something broke anew in three cases: a clause held and is broken, a known deviation has become an unknown one, or a
+broken clause is now broken in another way too.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def compare(before: Judgement, now: Judgement, withdrawn: Mapping[str, str]) -> 
 
 
 def _status(changes: list[Change], before: Judgement, now: Judgement) -> int:
-    """1 where something broke anew; 3 where the newer record is no answer: it is of a part of a run, or of nothing
-    that the older one judged."""
+    """Give 1 if something broke anew. Give 3 if the newer record is no answer: it is of a part of a run, or of
+    nothing that the older one judged."""
     if any(c.group == "broke anew" for c in changes):
         return 1
     judged = [{i for i, j in side.clauses.items() if _held(j) or _broken(j)} for side in (before, now)]

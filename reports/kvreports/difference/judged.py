@@ -35,7 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A whole record. `selection` names the part of the suite that it is about, `complete` tells whether it is an
+    """A whole record. `selection` names the part of the suite that it is about. `complete` tells whether it is an
     answer: it did not end early, and the harness did not fail."""
 
     side: Side

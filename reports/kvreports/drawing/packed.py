@@ -43,7 +43,7 @@ def _strip(strip: Strip) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> list[Any]:
-    """Its text; its kind if it is no row; its index; its position; and marks: d differs, s seam."""
+    """Its text, its kind if it is no row, its index, its position, and its marks: d for differs, s for seam."""
     marks = ("d" if cell.differs else "") + ("s" if cell.seam else "")
     kind = "" if cell.kind == "row" else cell.kind
     whole = [cell.text, kind, cell.index, cell.position, marks]

@@ -7,7 +7,7 @@ from kvreports.profile.findings import SLOW, best, over, strict, why
 from kvspec.records.profile import Measurement, Profile
 
 HEAD = ("case", "before", "now", "now / before", "fastest peer", "/ fastest peer", "of limit", "why slow")
-"""The columns: median times until everything was done; and a reason if the fastest peer is well ahead."""
+"""The columns: median times until everything was done, and a reason if the fastest peer is well ahead."""
 
 Pair = tuple[Measurement, Measurement]
 

@@ -39,8 +39,8 @@ def over(case: Measurement) -> float:
 
 
 def sentences(record: Profile) -> list[str]:
-    """How many cases are slow, and on which machine, because ratios differ from one to the next; then for each
-    operation its slowest case, the slowest operations first."""
+    """Say how many cases are slow, and on which machine, because ratios differ from one to the next. Then give the
+    slowest case of each operation, the slowest operations first."""
     compared = [case for case in record.measurements if best(case) is not None]
     if not compared:
         return ["No case has a peer to compare with."]

@@ -1,4 +1,5 @@
-"""Where to look: the clause to read first, with the trace that shows it; then every other clause once, by cause."""
+"""Where to look. First comes the clause to read, with the trace that shows it, then every other clause once, by
+cause."""
 
 from __future__ import annotations
 
@@ -95,9 +96,9 @@ def suspects(record: Record) -> list[ClauseRecord]:
 
 
 def _worst(record: Record) -> dict[str, int]:
-    """The rank of the worst cause of the failures that each clause explains: those that fail it, and those that
-    exercised it before and fail only clauses that are less suspicious. A length that is wrong shows as a wrong row
-    in the end."""
+    """The rank of the worst cause of the failures that each clause explains. These are the failures of the clause
+    itself, and those that exercised it before and fail only less suspicious clauses. A length that is wrong shows
+    as a wrong row in the end."""
     suspicion = {c.id: c.suspicion for c in record.clauses}
     ranks: dict[str, int] = {}
     for failure in record.failures:

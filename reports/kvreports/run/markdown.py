@@ -23,7 +23,8 @@ DRAWN = 10
 
 
 def render(records: Sequence[Record], clauses: Clauses, spec: str = "") -> str:
-    """Summary; for each adapter its failures, drawn, and why clauses did not pass; then clause by adapter.
+    """Write a summary, then for each adapter its failures, drawn, and why clauses did not pass. A table of clause
+    by adapter ends it.
 
     With `spec`, the address of the chapters' folder, the ids of clauses are links to their anchors.
     """

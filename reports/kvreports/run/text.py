@@ -20,9 +20,9 @@ NONDETERMINISTIC = "This did not happen on every replay: the adapter is nondeter
 
 
 def render(records: Sequence[Record], clauses: Clauses, width: int | None = None, unclaimed: bool = False) -> str:
-    """Each run: what was not judged, counts by chapter, every other clause that broke, where to look first and the
-    trace that shows it; then the result in one line, and what to do next. `unclaimed` also lists every clause that
-    is not claimed, with the reason."""
+    """Write for each run what was not judged, counts by chapter, every other clause that broke, where to look
+    first and the trace that shows it. The result in one line, and what to do next, come last. `unclaimed` also
+    lists every clause that is not claimed, with the reason."""
     view = overview([cleaned_record(r) for r in records], clauses)
     width = width or terminal.width()
     parts = [
@@ -67,7 +67,8 @@ def _headline(column: Column, width: int) -> str:
 
 
 def _first(finding: Finding, clauses: Clauses, width: int) -> Iterator[str]:
-    """What makes it known; the diagnosis; the clause to look at, its rule, and the trace that shows it."""
+    """Write what makes it known, the diagnosis, the clause to look at with its rule, and the trace that shows
+    it."""
     failed, ids = finding.failure, ", ".join(map(line, finding.ids)) or "no clause"
     if failed is not None:
         yield _entry(failed)

@@ -15,7 +15,7 @@ from kvconform import cli
 from kvconform.commands import options
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
-from kvworkshop import kinds
+from kvworkshop import all_mutants
 from tools.floors import ROOT
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
@@ -168,7 +168,7 @@ def test_a_shell_can_complete_commands_adapters_and_chapters(line: str, word: st
 
 
 def test_what_can_be_chosen_is_all_there_is() -> None:
-    assert set(options.KINDS) == set(kinds.KINDS)
+    assert set(options.KINDS) == set(all_mutants.KINDS)
 
 
 @pytest.mark.parametrize("command", ["run", "mutants", "soak"])

@@ -21,7 +21,7 @@ from kvconform.runner.record.provenance import suite_digest
 from kvspec.geometry import Config
 from kvspec.tables import table
 from kvspec.trace import Trace
-from kvworkshop import controls, hunt_tasks, kinds, matrix
+from kvworkshop import all_mutants, controls, hunt_tasks, matrix
 from kvworkshop.hunt import HuntResult, Kill
 from kvworkshop.systematic import equivalents, modules
 from support.slow import one_in
@@ -35,7 +35,7 @@ HANDFUL = r"^reference/casts\.narrowed: (array|np\.rint|np\.abs|DTYPES|x /)"
 @pytest.fixture(scope="module")
 def every() -> list[Mutant]:
     """All mutants there are."""
-    return [m for kind in kinds.KINDS.values() for m in kind()]
+    return [m for kind in all_mutants.KINDS.values() for m in kind()]
 
 
 def test_no_two_mutants_have_one_id(every: list[Mutant]) -> None:
@@ -109,7 +109,7 @@ def test_what_was_hunted_is_written_and_resumed_whatever_ended_it(
 ) -> None:
     """Hunts of three mutants: the second one is interrupted, and then the two that are left are hunted."""
     three = [one(id=name, chapters=("growing",), adapter=controls.Losing) for name in "abc"]
-    monkeypatch.setitem(kinds.KINDS, "reference", lambda: iter(three))
+    monkeypatch.setitem(all_mutants.KINDS, "reference", lambda: iter(three))
     hunted, all_of = list[str](), hunt_tasks.all_of
 
     def watched(mutants: Sequence[Mutant], *others: Any) -> Iterator[HuntResult]:
@@ -137,7 +137,7 @@ def test_a_survivor_is_hunted_again_and_what_is_argued_since_is_not(
     arguments = ("--kind", "reference", "--report", str(tmp_path), "--resume")
     for why, wanted in ("", (1, True)), ("", (1, True)), ("it is the reference", (0, False)), ("", (1, True)):
         survivor = one(chapters=("copy",), equivalent=why)
-        monkeypatch.setitem(kinds.KINDS, "reference", partial(iter, [survivor]))
+        monkeypatch.setitem(all_mutants.KINDS, "reference", partial(iter, [survivor]))
         status, document = run(capsys, *arguments)
         assert (status, bool(document["mutants"][0]["sources"])) == wanted
 
@@ -185,7 +185,7 @@ def one(**known: Any) -> Mutant:
 def test_the_command_fails_by_what_comes_of_a_mutant(
     mutant: Mutant, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(kinds.KINDS, "reference", lambda: iter([mutant]))
+    monkeypatch.setitem(all_mutants.KINDS, "reference", lambda: iter([mutant]))
     assert run(capsys, "--kind", "reference", "--argued")[0] == status
 
 
@@ -196,10 +196,10 @@ def test_of_faults_and_correct_controls_one_in_so_many_and_all_others(
         assert cli.main(["mutants", "--kind", "fakes", "--kind", "reference", "--list", *more]) == 0
         return capsys.readouterr().out.splitlines()
 
-    every, fakes = listed(), len(list(kinds.KINDS["fakes"]()))
+    every, fakes = listed(), len(list(all_mutants.KINDS["fakes"]()))
     assert listed("--every", "7") == every[:fakes] + every[fakes::7]
-    right = [m.id for m in kinds.KINDS["controls"]() if m.is_control]
-    wrong = [m.id for m in kinds.KINDS["controls"]() if not m.is_control]
+    right = [m.id for m in all_mutants.KINDS["controls"]() if m.is_control]
+    wrong = [m.id for m in all_mutants.KINDS["controls"]() if not m.is_control]
     sample = [line.partition(":")[0] for line in listed("--kind", "controls", "--every", "7")]
     assert [i for i in sample if i in right] == right[::7] and {*sample} >= {*wrong} and wrong and right
 
@@ -250,7 +250,7 @@ def test_a_bug_that_cannot_be_planted_is_not_called_found(
 ) -> None:
     """Each was counted as found: its cache cannot be made, as if it died."""
     row = one(adapter=Patch("Nowhere", of, was, "pass").made)
-    monkeypatch.setitem(kinds.KINDS, "catalogue", partial(iter, [row]))
+    monkeypatch.setitem(all_mutants.KINDS, "catalogue", partial(iter, [row]))
     monkeypatch.setitem(known_bugs(), row.id, row)
     assert cli.main(["mutants", "--kind", "catalogue"]) == 2
     assert words in capsys.readouterr().err

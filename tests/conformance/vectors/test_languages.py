@@ -19,7 +19,7 @@ import kvconform
 from kvconform import cli
 from kvconform.vectors import files
 from kvconform.vectors.languages import c_header, packages
-from kvconform.vectors.languages.told import told
+from kvconform.vectors.languages.numbered_traces import told
 from kvspec.errors import BadInput
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"

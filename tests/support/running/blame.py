@@ -31,7 +31,7 @@ from kvspec.reading.clauses import index
 from kvspec.records.mutants import Matrix
 from kvspec.records.run import BROKEN, KnownBug, Record
 from kvspec.trace import looked_at
-from kvworkshop.kinds import KINDS as MUTANTS
+from kvworkshop.all_mutants import KINDS as MUTANTS
 from support.fakes import fresh_bugs
 from support.running.local_adapter import LocalAdapter
 

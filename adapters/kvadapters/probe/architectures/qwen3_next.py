@@ -8,11 +8,11 @@ import numpy as np
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Config, Tensors, types
 from kvadapters.probe.architectures import llama
 from kvadapters.probe.arrays import Array
+from kvadapters.probe.eight_bits import eight_bits
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.linear import Linear
 from kvadapters.probe.linear_weights import FADES, FORGETS, KEEPS, RISE
 from kvadapters.probe.network import Layer, Network
-from kvadapters.probe.short import short
 
 WRITES = 64.0
 """What makes a sigmoid 1: a token's row replaces all that its key held."""
@@ -74,7 +74,7 @@ def _linear(layer: Linear) -> Tensors:
     keys = layer.value.copy() * RISE
     keys[layer.ids :] = 0
     asked, one = np.zeros_like(keys), np.zeros_like(keys)
-    asked[: layer.ids, layer.ids] = one[layer.ids, layer.ids] = short(RISE * float(constant))
+    asked[: layer.ids, layer.ids] = one[layer.ids, layer.ids] = eight_bits(RISE * float(constant))
     groups = [np.concatenate(parts) for parts in ((asked, keys, value, value), (one, one, value, value))]
     gates = np.concatenate([gate, gate])
     return {
@@ -91,7 +91,7 @@ def _linear(layer: Linear) -> Tensors:
 def _written(layer: Linear, constant: float) -> Array:
     """Let each head write a row whole, and fade as its own number says: two heads' shares, then their rates."""
     found = np.zeros((8, layer.value.shape[1]), np.float32)
-    found[[0, 1, 4, 5], layer.ids] = short(WRITES * constant)
+    found[[0, 1, 4, 5], layer.ids] = eight_bits(WRITES * constant)
     return found
 
 

@@ -16,7 +16,7 @@ from kvconform.commands.arguments import (
 )
 
 KINDS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
-"""The kinds of mutants; `kvworkshop.kinds` makes them."""
+"""The kinds of mutants; `kvworkshop.all_mutants` makes them."""
 
 
 def profile(parser: ArgumentParser) -> None:

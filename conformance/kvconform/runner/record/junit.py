@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from kvconform.runner.record.private import published
+from kvconform.runner.record.redact import published
 from kvreports.difference.judged import UNCLAIMED
 from kvreports.run.bugs import Bug, bugs, told
 from kvreports.run.standing import standing

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kvconform.generate import frozen_covers
-from kvconform.runner.record.private import published
 from kvconform.runner.record.provenance import machine, suite_digest
+from kvconform.runner.record.redact import published
 from kvconform.runner.verdict.entry import of_outcome
 from kvconform.runner.verdict.known import gone
 from kvconform.runner.verdict.tally import Tally

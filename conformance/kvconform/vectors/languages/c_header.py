@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
-from kvconform.vectors.languages.told import Step, Trace, told, write
+from kvconform.vectors.languages.numbered_traces import Step, Trace, told, write
 
 KINDS = ("append", "rewind", "reset")
 """Operations in the order of the header's enum."""

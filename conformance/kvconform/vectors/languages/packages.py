@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from kvconform.vectors import files
-from kvconform.vectors.languages.told import Step, Told, Trace, told, write
+from kvconform.vectors.languages.numbered_traces import Step, Told, Trace, told, write
 from kvconform.version import __version__
 
 

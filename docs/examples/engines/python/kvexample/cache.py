@@ -89,7 +89,8 @@ class Cache:
 
     def mask(self, causal: bool, windows: Sequence[int], arrays: Sequence[Array]) -> Array | None:
         """Make the mask for the last append, `[1 or batch, 1 or heads, queries, rows]`, with a column for each row
-        of the history: boolean, True where a query may attend; or f32, added to the scores. None hides nothing.
+        of the history. It is boolean, True where a query may attend, or f32, added to the scores. None hides
+        nothing.
 
         `arrays` are more masks of the same form; a query may attend where all allow it. Raises ValueError for a
         mask that does not fit.

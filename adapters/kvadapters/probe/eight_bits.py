@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def short(x: float) -> float:
+def eight_bits(x: float) -> float:
     """Round to eight significant bits."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(round(mantissa * 256), exponent - 8)
