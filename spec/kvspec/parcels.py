@@ -9,7 +9,7 @@ A descriptor is an object of JSON. It names what a reader needs, and never who w
 - `spans`: the positions of the rows, as pairs `[start, stop)` in order;
 - `order`: a letter for each axis, the slowest first. B is sequences, H heads, P pages and N rows of a page. D is
   the elements of a row, or its bytes where it has a form. K is there if keys and values lie in one buffer, which
-  then is that of the keys: for every index of the axes before K, first come the keys, then the values;
+  then is that of the keys. For every index of the axes before K, first come the keys, then the values;
 - `page`: the rows of a page. What lies behind the last row in the last page is nobody's;
 - `sums`: the CRC-32 of the bytes of the keys, and of those of the values.
 """

@@ -1,18 +1,18 @@
 """Attention in the list model: each query's output in float64, and how far from it an f32 implementation may be.
 
-The bound is that of ATTN-44, where it is derived. With u = 2^-24, for a query that sees K rows with exact scores
-s_j = q k_j / sqrt(k_dim) + what n arrays add; the largest is s_m; t_j = s_j - s_m, weights w_j = exp(t_j),
-p_j = w_j / sum w, outputs o and V = sum p |v|:
+The bound is that of ATTN-44, where it is derived. Let u = 2^-24. A query sees K rows with exact scores s_j = q k_j
+/ sqrt(k_dim) + what n arrays add. The largest score is s_m, and t_j = s_j - s_m. Weights are w_j = exp(t_j) and
+p_j = w_j / sum w. The output is o, and V = sum p |v|.
 
-- A score is off by at most e_j = f_j + (k_dim + n + 3) u (sum |q k_j| / sqrt(k_dim) + sum |added| + f_j), n being 1
-  at least; f_j = 2^-126 sum (|q| + |k_j|) is what underflows. Where q and k may be off themselves, as those that
-  RoPE turned (`Off`), f_j is larger by sum(|k_j| off q + (|q| + off q) off k_j) / sqrt(k_dim).
-- Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, up or down, X_j = e_j + e_m +
-  (3 |t_j| + 10 K + 20) u. So they sum up to S = 1 + sum over j other than m of w_j exp(-X_j) at least. That moves
-  the output by at most A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - o| / S, and the mean of |v| by
-  at most G, the same of | |v_j| - V |.
-- Products, sums, the division and weights that are rounded to the dtype of the rows (w), above the line and below,
-  make at most R (V + G), R = (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
+- A score is off by at most e_j = f_j + (k_dim + n + 3) u (sum |q k_j| / sqrt(k_dim) + sum |added| + f_j), where n
+  is at least 1. f_j = 2^-126 sum (|q| + |k_j|) is what underflows. If q and k may be off themselves, for instance
+  after RoPE (`Off`), f_j is larger by sum(|k_j| off q + (|q| + off q) off k_j) / sqrt(k_dim).
+- Weights, as multiples of the largest, are off by a factor of exp(X_j) at most, up or down, X_j = e_j + e_m + (3
+  |t_j| + 10 K + 20) u. So they sum up to S = 1 + sum over j other than m of w_j exp(-X_j) at least. That moves the
+  output by at most A = sum over j other than m of (exp(t_j + X_j) - w_j) |v_j - o| / S. It moves the mean of |v|
+  by at most G, the same sum with | |v_j| - V |.
+- Products, sums, the division, and weights that are rounded to the dtype of the rows (w), above the line and
+  below, make at most R (V + G). R is (2 w + (2 K + 8) u) / (1 - w - (2 K + 8) u).
 - A scale that is given replaces 1 / sqrt(k_dim); one above 1 multiplies f_j.
 - With a softcap c a score is c tanh(x / c) + what arrays add, x = q k_j times the scale. Let e be what e_j is of
   x alone. The derivative of c tanh(x / c) is 1 / cosh(x / c)^2, at most 1, so what x is off moves the score no
@@ -22,10 +22,10 @@ p_j = w_j / sum w, outputs o and V = sum p |v|:
   the tanh of the hardware, e' is larger by 2^-11 (|c tanh(x / c)| + e') (`TANH`).
 - A learned sink is a row more for whoever asks: its key and its value are zeros, and the logit is added to its
   score. So K is one more, and so is each sum above.
-- Parts that are joined by the logarithms of their sums L: each is at most max |s| + ln K, is rounded, counted in
-  powers of 2 and back, comes of a logarithm that is off by 4 u of itself, and is one of two in a difference whose
-  exponential is taken. X_j is larger by 2 (8 (max |s| + ln K) + 12) u (`JOINED`).
-- What underflows in weights and in sums: `LOST` of each |v_j| and, for each row, of V + G; and K 2^-124.
+- Parts may be joined by the logarithms L of their sums. Each L is at most max |s| + ln K. It is rounded, counted
+  in powers of 2 and back, and comes of a logarithm that is off by 4 u of itself. The exponential of a difference
+  of two of them is taken. So X_j is larger by 2 (8 (max |s| + ln K) + 12) u (`JOINED`).
+- What underflows in weights and in sums adds `LOST` of each |v_j|, `LOST` of V + G for each row, and K 2^-124.
 """
 
 from __future__ import annotations

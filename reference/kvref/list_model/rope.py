@@ -1,7 +1,7 @@
 """RoPE in the list model: every pair turned in f64, and how far from that a result in f32 may be.
 
-With u = 2^-24, w half a unit in the last place of the dtype (0 for f32, which is rounded no further), for a pair
-(a, b) at an angle t = position * base^(-2i/dims), or as a scaling has it, with an attention factor m:
+Let u = 2^-24, and w half a unit in the last place of the dtype (0 for f32, which is rounded no further). A pair
+(a, b) turns by an angle t = position * base^(-2i/dims), or as a scaling has it, with an attention factor m.
 
 - Cosine and sine, as f32 numbers of an angle in f64, are off by at most e = 2^-24 + `FAR` |t|. The frequency, the
   position and their product are computed in f64, there and here. Where a claim declares angles in f32,

@@ -96,9 +96,9 @@ class StepRecord(Part):
 
 
 class Fits(Part):
-    """Counts over the failing trace and its neighbours on which the adapter differs from the spec: how many of
-    them a known bug answers exactly as the adapter did, and how many there are. On the others the adapter took
-    what must be refused, which is another failure."""
+    """Counts over the failing trace and its neighbours on which the adapter differs from the spec. `of` is how
+    many there are, and a known bug answers `traces` of them exactly as the adapter did. On the rest the adapter
+    took what must be refused, which is another failure. Traces on which neither differs do not count."""
 
     traces: Count
     of: Count

@@ -52,18 +52,27 @@ class Listed:
 class Step(Struct):
     """The result of one operation.
 
-    `result`: ok, refused, unsupported, error (the adapter raised something else), absent (the cache or name was
-    never made); and, from a worker, crash, hang, oom, protocol. `values`: offset, retained, buffered, capacity;
-    can (rewind); accepts (askappend, askrestore); snapshot, parent, child as [start, stop, bytes] or None; bytes
-    (close); intact (scribble); drafted; lengths, sequences, moved; held, plan, fit, meter; sequence, free,
-    references and table.0 (page); past, bound, key, extent (bucket); failed (run): the operations before the last
-    that were not done, by number. After an operation on a whole round the names of cache X's values end in `.X`.
-    `arrays`: history.k, history.v, mask, view.k, view.v, state.k, state.v; fold.0 (what a layer 0 folded its
-    tokens into); output, rotated; gathered.k, page.k (page); None where there is none. A name begins with what is
-    observed and ends with `.k` for keys or `.v` for values. After an operation on a whole round, those of cache X
-    are state.X.k. Those of a store's layer 0 are state.0.k and saved.0.k, and those of sequence 1 of its batch are
-    batch.0.1.k. A paged cache's sequence 1 has state.1.k. A bucketed cache's layer 0 has state.0.k, host.0.k and
-    handle.0.k. `cites`: the clauses this step exercised, where the reference performed it.
+    `result` is ok, refused, unsupported, error (the adapter raised something else) or absent (the cache or name
+    was never made). From a worker it may also be crash, hang, oom or protocol.
+
+    `values` has these names. After an operation on a whole round, the names of cache X's values end in `.X`.
+
+    - offset, retained, buffered, capacity; lengths, sequences, moved; held, plan, fit, meter.
+    - can (rewind), accepts (askappend, askrestore), bytes (close), intact (scribble), drafted.
+    - snapshot, parent, child: [start, stop, bytes], or None.
+    - sequence, free, references and table.0 (page); past, bound, key, extent (bucket).
+    - failed (run): the operations before the last that were not done, by number.
+
+    `arrays` has these names, with None where there is no array. A name begins with what is observed, and ends with
+    `.k` for keys or `.v` for values if it has both.
+
+    - history, mask, view, state; output, rotated; gathered, page (page); fold.0 (what a layer 0 folded).
+    - state.X.k: of cache X, after an operation on a whole round.
+    - state.0.k, saved.0.k: of a store's layer 0. batch.0.1.k: of sequence 1 of its batch.
+    - state.1.k: of a paged cache's sequence 1.
+    - state.0.k, host.0.k, handle.0.k: of a bucketed cache's layer 0.
+
+    `cites` are the clauses that this step exercised, where the reference performed it.
     """
 
     result: str = "ok"
