@@ -17,7 +17,7 @@ goes on to the harness. It claims exactly what it is given; see `spec/README.md`
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
@@ -66,6 +66,8 @@ class Functions:
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
     """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    keep: Callable[[Any, Sequence[int]], Any] | None = None
+    """Drop all rows but those that were appended at these positions; of a cache with sinks."""
     mask: Callable[..., Any] | None = None
     """Make the causal mask for n rows, before they are appended (or after, if `mask.made` says so): an array of the
     engine, whose last two axes are queries and keys; None for no mask; "causal" if the kernel makes it."""
@@ -201,6 +203,12 @@ class UpdateCache:
         elif not 0 <= n <= self._counted:
             raise ValueError(f"the caller has {self._counted} rows and cannot drop {n}")
 
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop all rows but those of these positions."""
+        if self.engine.keep is None:
+            raise Unsupported("no keep")
+        self.engine.keep(self.cache, positions)
+
     def free(self) -> None:
         """Empty the cache."""
         if self.engine.reset is None:
@@ -268,6 +276,7 @@ class UpdateAdapter:
         engine = self.engine
         given: dict[str, Any] = {"history": True, "offset": True, "bits": True, "view": engine.view}
         given |= {"rewind": engine.trim, "ask": engine.trim, "free": engine.reset}
+        given |= {"keep": engine.keep} if engine.keep else {}
         if self.kind not in CACHES:
             known, given = abilities(self.kind), given | {"sees": engine.mask}
             given = {name: there for name, there in given.items() if name in known}

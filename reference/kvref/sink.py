@@ -2,14 +2,18 @@
 
 Slots 0 to S-1 hold the sinks. One row at a time goes behind the others until the slots are full, then to the slot
 of the oldest row that is no sink (`_decode`); several at once are appended behind the sinks and the newest others,
-in position order, so that all rows that a new query sees are held (`_prefill`).
+in position order, so that all rows that a new query sees are held (`_prefill`). A caller may choose which rows are
+kept (`keep`): the first of those are then the sinks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kvref import masks, snapshot
+from kvref.chosen import ALL, Chosen
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
 from kvref.parcels import PackingOne
@@ -17,14 +21,15 @@ from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window
+from kvspec.parcels import Parcel
 from kvspec.refusals import common as refusals
 from kvspec.refusals import parcels as refusals_parcels
 from kvspec.refusals import sink as refusals_sink
 
 
 class Sink(snapshot.SavedWhole, PackingOne):
-    """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row. While no row was
-    dropped, slot s holds position s."""
+    """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row; `chosen` says
+    which rows it goes on with. While no row was dropped, slot s holds position s."""
 
     kind = "sink"
 
@@ -48,6 +53,7 @@ class Sink(snapshot.SavedWhole, PackingOne):
     def _clear(self) -> None:
         self.rows = Rows(self.config)
         self.offset = 0
+        self.chosen = ALL
         self.live = 0
         self.index = 0
         self.written = False
@@ -80,10 +86,17 @@ class Sink(snapshot.SavedWhole, PackingOne):
     def _cite_seen(self, n: int) -> None:
         """Cite the clauses that an append of n rows exercises."""
         cite("SINK-5", "SINK-30")
-        if self.offset + n <= self.most:
+        if self.chosen.at:
+            cite("SINK-37", "SINK-38")
+        if self.count + n <= self.most:
             cite("SINK-3")
         elif n == 1:
             cite("SINK-2" if self.config.beside else "SINK-1")
+
+    @property
+    def count(self) -> int:
+        """How many rows there were, but for those that were not chosen."""
+        return self.chosen.count(self.offset)
 
     def _decode(self, new: Pair) -> None:
         """One row: behind the others while there is room, then in the slot of the oldest that is no sink."""
@@ -120,8 +133,11 @@ class Sink(snapshot.SavedWhole, PackingOne):
 
     def _newest(self, n: int) -> list[int]:
         """The slots of the sinks and of the newest n others, oldest first."""
-        slots = self._in_order()
-        return slots[: self.sinks] + slots[max(self.sinks, len(slots) - n) :]
+        return self._newest_of(self._in_order(), n)
+
+    def _newest_of(self, each: list[int], n: int) -> list[int]:
+        """Of one number for each row, oldest first, those of the sinks and of the newest n others."""
+        return each[: self.sinks] + each[max(self.sinks, len(each) - n) :]
 
     def read(self, what: Readable) -> Pair | None:
         """The history and the state are all rows held, in slot order."""
@@ -134,7 +150,7 @@ class Sink(snapshot.SavedWhole, PackingOne):
 
     def _view(self) -> Pair | None:
         """The rows that a next query would see beside its own, oldest first."""
-        cite("SINK-7")
+        cite("SINK-7", *["SINK-37"] * bool(self.chosen.at))
         slots = self._newest(self.recent - 1)
         return self.rows.gather(slots) if slots else None
 
@@ -178,10 +194,15 @@ class Sink(snapshot.SavedWhole, PackingOne):
     def _places(self) -> list[int]:
         """The positions of all rows of the history, oldest first: their indices in it if positions are shifted."""
         if self.config.shifted:
-            cite("SINK-19")
+            cite("SINK-19", *["SINK-39"] * bool(self.chosen.at))
             return list(range(self.live))
-        cite("SINK-18")
-        return [*range(min(self.sinks, self.live)), *range(self.offset - self.live + self.sinks, self.offset)]
+        cite("SINK-18", *["SINK-39"] * bool(self.chosen.at))
+        return self._appended_at()
+
+    def _appended_at(self) -> list[int]:
+        """The positions at which all rows held were appended, oldest first."""
+        sinks, count = min(self.sinks, self.live), self.count
+        return [self.chosen.position(i) for i in (*range(sinks), *range(count - self.live + sinks, count))]
 
     def positions(self) -> list[int]:
         """The positions of the rows that the last append's newest query sees, oldest first."""
@@ -190,33 +211,68 @@ class Sink(snapshot.SavedWhole, PackingOne):
         if self.queries == 0:
             cite("SINK-20")
             return []
-        places = self._places()
-        return places[: self.sinks] + places[max(self.sinks, len(places) - self.recent) :]
+        return self._newest_of(self._places(), self.recent)
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Go on with the rows of these positions alone, in the order of positions."""
+        seen = dict(zip(self.positions_seen(), self._newest(self.recent), strict=True))
+        self._demand_seen(positions, seen)
+        cite("SINK-38", "SINK-43", "SINK-44", *["SINK-40"] * (list(positions) != sorted(positions)))
+        if len(positions) < self.count:
+            self.chosen = Chosen(tuple(sorted(positions)), self.offset)
+        self.rows = self.rows.taken([seen[p] for p in sorted(positions)])
+        self.live = self.index = len(self.rows)
+        self.queries = None
+
+    def positions_seen(self) -> list[int]:
+        """The positions at which the rows were appended that the newest query sees, oldest first."""
+        return self._newest_of(self._appended_at(), self.recent)
+
+    def _demand_seen(self, positions: Sequence[int], seen: dict[int, int]) -> None:
+        """Refuse to keep no row, one that the newest query does not see, and one that is named twice."""
+        if not positions:
+            raise refusals_sink.keep_none("SINK-41")
+        if unseen := [p for p in positions if p not in seen]:
+            raise refusals_sink.keep_unseen("SINK-41", unseen[0], self.offset)
+        if len(set(positions)) < len(positions):
+            raise refusals_sink.keep_twice("SINK-41")
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind to this target would be accepted."""
         cite("CACHE-9")
-        return 0 <= to <= self.offset and (to == self.offset or self.has_all)
+        return self._reaches(to)
+
+    def _reaches(self, to: int) -> bool:
+        """Whether it has all rows that it had at a target."""
+        return 0 <= to <= self.offset and (to == self.offset or (self.has_all and to >= self.chosen.at))
 
     @property
     def has_all(self) -> bool:
-        """Whether it has every row there was: none was dropped, or left behind when it was unpacked."""
-        return bool(self.live == self.offset <= self.most)
+        """Whether it has every row there was of those chosen: none was dropped since, or left behind when it was
+        unpacked."""
+        return bool(self.live == self.count <= self.most)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset. Refused if a row was dropped."""
         if not 0 <= to <= self.offset:
             raise refusals.rewind_range("CACHE-7", to, self.offset)
-        if to < self.offset and self.offset > self.most:
+        if to < self.offset and self.count > self.most:
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
+        if to < self.chosen.at:
+            raise refusals_sink.rewind_chosen("SINK-42", to, self.chosen.at)
         if to < self.offset and not self.has_all:
             raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         self.queries = None
         if to == self.offset:
             cite("SINK-8")
             return
-        cite("SINK-9", "SINK-10", "SINK-29")
-        self.offset = self.live = self.index = to
+        cite("SINK-9", "SINK-10", "SINK-29", *["SINK-42"] * bool(self.chosen.at))
+        self._cut(to)
+
+    def _cut(self, to: int) -> None:
+        """Drop the rows from a position on, of a cache that has all."""
+        self.offset = to
+        self.live = self.index = self.count
 
     def snapshot(self, start: int) -> Snapshot | None:
         """All rows held, in slot order, with the index; none when nothing lies at or after `start`."""
@@ -225,13 +281,15 @@ class Sink(snapshot.SavedWhole, PackingOne):
             cite("SNAP-2")
             return None
         cite("SNAP-34", "SNAP-28")
-        return Snapshot(self.kind, self.config, self.rows.copy(0, self.live), 0, self.offset, self.index)
+        cite(*["SNAP-35"] * bool(self.chosen.at))
+        rows = self.rows.copy(0, self.live)
+        return Snapshot(self.kind, self.config, rows, 0, self.offset, self.index, self.chosen)
 
     def can_restore(self, saved: Snapshot | None, to: int) -> bool:
         """Whether a restore of it to this target would be accepted."""
         cite("ASK-2", "ASK-4")
         if saved is None:
-            return 0 <= to <= self.offset and (to == self.offset or self.has_all)
+            return self._reaches(to)
         return snapshot.accepted(self._demand_saved, saved, to)
 
     def _demand_saved(self, saved: Snapshot, to: int) -> None:
@@ -239,9 +297,12 @@ class Sink(snapshot.SavedWhole, PackingOne):
         snapshot.check("restore", saved, self.kind, self.config)
         if not 0 <= to <= saved.stop:
             raise refusals.restore_range("SNAP-8", to, saved.stop)
-        if to < saved.stop and saved.stop > self.most:
+        had = saved.chosen.count(saved.stop)
+        if to < saved.stop and had > self.most:
             raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
-        if to < saved.stop and count(saved.rows) < saved.stop:
+        if to < saved.chosen.at:
+            raise refusals_sink.restore_chosen("SNAP-35", to, saved.chosen.at)
+        if to < saved.stop and count(saved.rows) < had:
             raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def restore(self, saved: Snapshot | None, to: int) -> None:
@@ -255,9 +316,15 @@ class Sink(snapshot.SavedWhole, PackingOne):
         self.rows = Rows(self.config)
         self.rows.join(saved.rows)
         self.offset, self.index, self.live = saved.stop, saved.index, len(self.rows)
+        self.chosen = saved.chosen
         self.written, self.queries = True, None
         if to < saved.stop:
-            self.offset = self.live = self.index = to
+            self._cut(to)
+
+    def pack(self) -> Parcel:
+        """What a next query sees beside its own row, with its descriptor."""
+        positions = self._newest_of(self._appended_at(), self.recent - 1)
+        return self.parcel(positions, self.offset, self.kept_rows())
 
     def needed(self, offset: int) -> list[int]:
         """The positions of the sinks, and of the newest others that a next query sees beside its own row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kvref.chosen import ALL, Chosen
 from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory import rows as pairs
@@ -14,10 +15,14 @@ from kvspec.refusals import common as refusals
 
 
 class Snapshot:
-    """Rows of the positions [start, stop); of a ring all buffered rows in slot order, and the ring index."""
+    """Rows of the positions [start, stop); of a ring, and a window beside sinks, all buffered rows in slot order,
+    the index, and which rows were chosen."""
 
-    def __init__(self, kind: str, config: Config, rows: Pair, start: int, stop: int, index: int = 0) -> None:
+    def __init__(
+        self, kind: str, config: Config, rows: Pair, start: int, stop: int, index: int = 0, chosen: Chosen = ALL
+    ) -> None:
         self.kind, self.config, self.start, self.stop, self.index = kind, config, start, stop, index
+        self.chosen = chosen
         self._rows: Pair | None = rows
         self.gone = ""
 
@@ -45,7 +50,7 @@ class Snapshot:
 
     def handed_on(self) -> Snapshot:
         """The same rows under a new owner; this one is consumed."""
-        new = Snapshot(self.kind, self.config, self.rows, self.start, self.stop, self.index)
+        new = Snapshot(self.kind, self.config, self.rows, self.start, self.stop, self.index, self.chosen)
         self.consume()
         return new
 

@@ -34,10 +34,19 @@ def test_without_masks_rows_outside_are_not_observed_and_all_else_is() -> None:
     assert (found["SINK-1"], found["SINK-12"], found["SINK-21"]) == ("PARTLY_OBSERVED", "PASS", "PARTLY_OBSERVED")
 
 
+def test_an_engine_that_keeps_chosen_rows_conforms_in_that_too() -> None:
+    seen = judged("keeping")
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0), seen.failures[:1]
+    found = verdicts(seen)
+    assert {found[f"SINK-{n}"] for n in (38, 41, 42)} == {"PASS"}
+    assert verdicts(judged("right"))["SINK-37"] == "NOT_CLAIMED"
+
+
 FAULTS = {
     "hides_sinks": ("SINK-21", "wrong row", 2),
     "drops_sinks": ("SINK-1", "wrong row", 3),
     "counts_none": ("SINK-1", "wrong row", 3),
+    "counts_what_is_left": ("SINK-38", "wrong length", 2),
     "goes_back_past_a_drop": ("SINK-12", "taken though refused", 2),
     "stops_early": ("SINK-9", "refused though owed", 2),
     "says_so_and_does_not": ("SINK-12", "taken though refused", 2),

@@ -79,7 +79,8 @@ open B kind=ragged batch=1 padding=right; B: feed 2; repeat 2; extend B; extend 
 open C kind=ragged batch=1 padding=left window=2; C: feed 3
 open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; feed 1,1 kv_heads=1; scribble"""
 
-SINK = "append 3; positions; mask causal & window=2; append 2; positions; rewind 5; positions; open B window=1"
+SINK = """append 3; positions; mask causal & window=2; append 2; positions; keep 0,4; rewind 5; positions
+; open B window=1"""
 
 KEYED = """request xyx; match xyxx; request xyy salt=s adapter=a media=p@1,q@2 chunk=1; compute 1 2; compute 7 1
 answer 0 y resident=1; propose 0 xx; answer 0 x; accept 0 1; accept 0 9; request -; evict 1; clear; finish 0

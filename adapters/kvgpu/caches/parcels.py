@@ -99,9 +99,13 @@ class Packing(ABC):
     def needed(self, offset: int) -> Sequence[int]:
         """The positions that queries at an offset or later see below it."""
 
+    def there(self) -> Sequence[int]:
+        """The positions of the rows that are packed: `needed`, where it has them."""
+        return self.needed(self.offset)
+
     @abstractmethod
     def runs(self) -> list[Run]:
-        """Where the rows of `needed` lie, in order."""
+        """Where the rows of `there` lie, in order."""
 
     @abstractmethod
     def take_over(self, rows: Place | None, offset: int) -> None:
@@ -114,7 +118,7 @@ class Packing(ABC):
     def pack(self) -> Parcel:
         """The rows that a next query sees beside its own, as they are kept."""
         place = gathered(self.space, self.store.geometry, self.runs())
-        return sent(self.space, self.config, self.offset, self.needed(self.offset), place)
+        return sent(self.space, self.config, self.offset, self.there(), place)
 
     def unpack(self, *parts: Parcel) -> None:
         """Become a cache at the offset of the parts."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kvgpu.caches import mask, snapshot
+from kvgpu.caches.chosen import ALL, Chosen, together
 from kvgpu.caches.parcels import Packing, Run
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory.buffers import Rows, Workspace
@@ -21,8 +24,8 @@ from kvspec.refusals import sink as refusals_sink
 class Sink(snapshot.SavedWhole, Packing):
     """Rows are in the first `filled` slots of the buffer, the sinks in front; `index` is the slot after the newest.
 
-    The buffer has room for all that a query sees and for the longest chunk so far, and is replaced only by a longer
-    one.
+    `chosen` says which rows it has had. The buffer has room for all that a query sees and for the longest chunk so
+    far, and is replaced only by a longer one.
     """
 
     kind = "sink"
@@ -41,6 +44,7 @@ class Sink(snapshot.SavedWhole, Packing):
 
     def _forget(self) -> None:
         self.offset = self.filled = self.index = 0
+        self.chosen = ALL
         self.written = False
         self.queries: int | None = None
 
@@ -171,13 +175,50 @@ class Sink(snapshot.SavedWhole, Packing):
         sink = column < self.sinks
         shown = sink | (age < self.most - self.sinks)
         if windows:
-            shown &= age + sink * self._gap < min(windows)
+            stands = np.array(self._stands())
+            shown &= stands[self.filled - queries :, None] - stands < min(windows)
         return (Explicit(shown[None, None]),)
 
-    @property
-    def _gap(self) -> int:
-        """How many positions lie between the sinks and the rows behind them."""
-        return 0 if self.config.shifted else self.offset - self.filled
+    def _stands(self) -> Sequence[int]:
+        """The positions of all held rows, oldest first: places among them where positions are shifted."""
+        return range(self.filled) if self.config.shifted else self._appended()
+
+    def _appended(self) -> list[int]:
+        """The positions at which all held rows were appended, oldest first."""
+        number, dropped = np.arange(self.filled), self.chosen.rows(self.offset) - self.filled
+        found: list[int] = self.chosen.positions(number + dropped * (number >= self.sinks)).tolist()
+        return found
+
+    def _seen(self, each: Sequence[int], others: int) -> list[int]:
+        """Of what there is for each held row, oldest first, that of the sinks and of the newest others."""
+        return [*each[: self.sinks], *each[max(self.sinks, self.filled - others) :]]
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop all rows but those that were appended at these positions: one launch, and one back."""
+        recent, slots = self.most - self.sinks, [self._slot(number) for number in range(self.filled)]
+        lie = dict(zip(self._seen(self._appended(), recent), self._seen(slots, recent), strict=True))
+        self._demand_there(positions, lie)
+        if len(positions) != self.chosen.rows(self.offset):
+            self.chosen = Chosen(tuple(sorted(positions)), self.offset)
+        together(self.store, [lie[p] for p in sorted(positions)])
+        self.filled = self.index = len(positions)
+        self.queries = None
+
+    def _slot(self, number: int) -> int:
+        """The slot of a held row by its number, the oldest first."""
+        if number < self.sinks:
+            return number
+        return self.sinks + (self.index + number - 2 * self.sinks) % (self.filled - self.sinks)
+
+    def _demand_there(self, positions: Sequence[int], lie: dict[int, int]) -> None:
+        """Refuse no position, one twice, and one whose row the newest query does not see."""
+        if len(positions) == 0:
+            raise refusals_sink.keep_none("SINK-41")
+        for position in positions:
+            if position not in lie:
+                raise refusals_sink.keep_unseen("SINK-41", position, self.offset)
+        if len({*positions}) != len(positions):
+            raise refusals_sink.keep_twice("SINK-41")
 
     def positions(self) -> list[int]:
         """The positions of the rows that the last append's newest query sees, oldest first."""
@@ -185,23 +226,26 @@ class Sink(snapshot.SavedWhole, Packing):
             raise refusals_sink.no_history("SINK-20")
         if self.queries == 0:
             return []
-        first = max(self.sinks, self.filled - (self.most - self.sinks))
-        return [*range(min(self.filled, self.sinks)), *range(first + self._gap, self.filled + self._gap)]
+        return self._seen(self._stands(), self.most - self.sinks)
 
     def can_rewind(self, to: int) -> bool:
-        """Whether it can rewind: to anywhere until it lacks a row, then only to its own offset."""
-        return 0 <= to <= self.offset and (self.filled == self.offset <= self.most or to == self.offset)
+        """Whether it can rewind: to where rows were chosen until it lacks a row, then only to its own offset."""
+        whole = self.filled == self.chosen.rows(self.offset) <= self.most
+        return self.chosen.since <= to <= self.offset and (whole or to == self.offset)
 
     def rewind(self, to: int) -> None:
         """Make `to` the offset; nothing on the device changes."""
         if to < 0 or to > self.offset:
             raise refusals.rewind_range("CACHE-7", to, self.offset)
-        if to < self.offset and self.offset > self.most:
+        if to < self.offset and self.chosen.rows(self.offset) > self.most:
             raise refusals_sink.rewind_dropped("SINK-12", to, self.offset, self.most)
+        if to < self.chosen.since:
+            raise refusals_sink.rewind_chosen("SINK-42", to, self.chosen.since)
         if not self.can_rewind(to):
             raise refusals_parcels.left_behind("MOVE-11", to, self.offset)
         if to < self.offset:
-            self.offset = self.filled = self.index = to
+            self.offset = to
+            self.filled = self.index = self.chosen.rows(to)
         self.queries = None
 
     def snapshot(self, start: int) -> Snapshot | None:
@@ -210,13 +254,16 @@ class Sink(snapshot.SavedWhole, Packing):
             return None
         run = (self.filled, self.store.rows.place.span())
         rows = snapshot.copied(self.space.runtime, self.store.geometry, run)
-        return Snapshot(self.kind, self.config, rows, 0, self.offset, self.index)
+        return Snapshot(self.kind, self.config, rows, 0, self.offset, self.index, self.chosen)
 
     def _demand_within(self, saved: Snapshot, to: int) -> None:
         """`to` may be less than its end only if it had dropped no row."""
-        if to != saved.stop and saved.stop > self.most:
+        had = saved.chosen.rows(saved.stop)
+        if to != saved.stop and had > self.most:
             raise refusals_sink.restore_dropped("SNAP-33", to, saved.stop, self.most)
-        if to != saved.stop and saved.rows.slots < saved.stop:
+        if to < saved.chosen.since:
+            raise refusals_sink.restore_chosen("SNAP-35", to, saved.chosen.since)
+        if to != saved.stop and saved.rows.slots < had:
             raise refusals_parcels.left_behind("MOVE-11", to, saved.stop)
 
     def _put_back(self, saved: Snapshot, to: int) -> None:
@@ -227,12 +274,17 @@ class Sink(snapshot.SavedWhole, Packing):
         self.store.move(held, saved.rows.place.span(), rows.place.span())
         self.store.adopt(rows)
         self.offset, self.filled, self.index, self.written = saved.stop, held, saved.index, True
+        self.chosen = saved.chosen
         self.rewind(to)
 
     def needed(self, offset: int) -> list[int]:
         """The positions of the sinks, and of the newest others that a next query sees beside its own row."""
         first = max(self.sinks, offset + 1 + self.sinks - self.most)
         return [*range(min(self.sinks, offset)), *range(first, offset)]
+
+    def there(self) -> list[int]:
+        """The positions of the rows that a next query sees beside its own."""
+        return self._seen(self._appended(), self.most - self.sinks - 1)
 
     def runs(self) -> list[Run]:
         """Where those rows lie: the sinks, then the others."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from kvgpu.caches.chosen import ALL, Chosen
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Span, move
 from kvgpu.runtime import Runtime
@@ -15,10 +16,14 @@ from kvspec.refusals import common as refusals
 
 
 class Snapshot:
-    """Rows [start, stop) of a growing cache; of a ring the buffered rows as they lay, and the ring index."""
+    """Rows [start, stop) of a growing cache; of a ring, and of a window beside sinks, the buffered rows as they
+    lay, the index, and which rows were chosen."""
 
-    def __init__(self, kind: str, config: Config, rows: Rows, start: int, stop: int, index: int = 0) -> None:
+    def __init__(
+        self, kind: str, config: Config, rows: Rows, start: int, stop: int, index: int = 0, chosen: Chosen = ALL
+    ) -> None:
         self.kind, self.config, self.start, self.stop, self.index = kind, config, start, stop, index
+        self.chosen = chosen
         self.gone = ""
         self._rows = rows
 
@@ -45,7 +50,7 @@ class Snapshot:
 
     def passed_on(self) -> Snapshot:
         """The same memory under a new owner."""
-        heir = Snapshot(self.kind, self.config, self.rows, self.start, self.stop, self.index)
+        heir = Snapshot(self.kind, self.config, self.rows, self.start, self.stop, self.index, self.chosen)
         self.consume()
         return heir
 

@@ -88,6 +88,15 @@ def _sinks(b: int, random: Random) -> str:
     return f"sink {NARROW} sinks={b} window={window} beside=1: {ops}"
 
 
+def _kept(b: int, random: Random) -> str:
+    """Choose of b rows each second or third, and of these the newest half; go on until rows are dropped."""
+    sinks, step, window = random.choice((1, 4)), random.choice((2, 3)), b + 1
+    first = f"keep 0-{b - 1}/{step}"
+    again = f"keep 0,{(b - 1) // 2 // step * step}-{b - 1}/{step}" if b > 4 * step else "keep 0"
+    ops = f"{_full(b, random)}append 1; {first}; view; append 1; {again}; append 2; append 1; view"
+    return f"sink {NARROW} sinks={sinks} window={window} beside=1: {ops}"
+
+
 def _shape(field: str, kind: str, b: int, random: Random) -> str:
     """Few rows of another geometry: to the bit, so that none is like another."""
     sizes = {"kv_heads": 1, "k_dim": 5, "v_dim": 5} | {field: b}
@@ -185,6 +194,7 @@ RECIPES = (
     *(Recipe("draft", f"times on a {k}", partial(_rounds, k), 513, 255, beside=(k,)) for k in (GROW, RING)),
     *(Recipe(kind, "window", partial(_window, kind)) for kind in (RING, "sink")),
     Recipe("sink", "sinks", _sinks, most=8193),
+    Recipe("sink", "rows kept", _kept, most=8193),
     Recipe("bounded", "max_len", _room),
     *(Recipe(kind, "kv_heads", partial(_shape, "kv_heads", kind), most=1025) for kind in (GROW, RING)),
     *(Recipe(kind, "batch", partial(_shape, "batch", kind), most=1025) for kind in (GROW, RING)),

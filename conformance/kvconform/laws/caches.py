@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from hypothesis import strategies as st
 
 from kvconform.judge import visible, whole_buffer
@@ -53,24 +56,30 @@ def beside_another(draw: st.DrawFn, before: list[str]) -> list[str]:
     return ["open B", "B: append 2", *mixed, "B: append 1"]
 
 
-def difference(sides: Sides, results: Results) -> str:
-    """How what each query sees at the end differs; empty if it does not. Rows are known by their position."""
-    left, right = (_end(side, result) for side, result in zip(sides, results, strict=True))
+def positions(cache: Any) -> dict[int, int]:
+    """The position of each row of a list model."""
+    return {serial: i for i, serial in enumerate(cache.tokens)}
+
+
+def difference(sides: Sides, results: Results, numbers: Callable[[Any], dict[int, int]] = positions) -> str:
+    """How what each query sees at the end differs; empty if it does not. Rows are known by their positions, or by
+    what `numbers` gives for each."""
+    left, right = (_end(side, result, numbers) for side, result in zip(sides, results, strict=True))
     for op, a, b in ((op, a, b) for i, op in enumerate(END) for a in left[i] for b in right[i]):
         if a != b:
             return f"after the left side `{op}` shows {a}, after the right side {b}"
     return ""
 
 
-def _end(side: Trace, result: TrialResult) -> list[list[str]]:
-    """For each of the last steps what each sequence sees; a row's name is its position among all live rows."""
+def _end(side: Trace, result: TrialResult, numbers: Callable[[Any], dict[int, int]]) -> list[list[str]]:
+    """For each of the last steps what each sequence sees; a row's name is its number."""
     if len(result.steps) < len(side.ops):
         return [[f"nothing: it failed at step {len(result.steps)}"]] * len(END)
-    positions = {s: i for i, s in enumerate(at_the_end(side).caches["A"].tokens)}
-    return [_shown(step, result, positions) for _, step in result.steps[-len(END) :]]
+    found = numbers(at_the_end(side).caches["A"])
+    return [_shown(step, result, found) for _, step in result.steps[-len(END) :]]
 
 
-def _shown(step: Step, result: TrialResult, positions: dict[int, int]) -> list[str]:
+def _shown(step: Step, result: TrialResult, numbers: dict[int, int]) -> list[str]:
     """A line for each sequence. An adapter that leaves masking to its caller shows its view alone."""
     arrays = step.arrays
     what = "view" if "view.k" in arrays else "history"
@@ -83,10 +92,10 @@ def _shown(step: Step, result: TrialResult, positions: dict[int, int]) -> list[s
     if names is None:
         return [DISAGREE]
     mask = arrays.get("mask") if what == "history" else None
-    return [_sequence(rows, mask, b, positions) for b, rows in enumerate(names)]
+    return [_sequence(rows, mask, b, numbers) for b, rows in enumerate(names)]
 
 
-def _sequence(rows: list[int], mask: Array | None, sequence: int, positions: dict[int, int]) -> str:
+def _sequence(rows: list[int], mask: Array | None, sequence: int, numbers: dict[int, int]) -> str:
     count = 1 if mask is None else mask.shape[2]
     queries = [visible.seen(rows, mask, (sequence, 0), q) or [] for q in range(count)]
-    return ", ".join(" ".join(str(p) for p in sorted(positions.get(s, -1) for s, _ in q)) or "-" for q in queries)
+    return ", ".join(" ".join(str(p) for p in sorted(numbers.get(s, -1) for s, _ in q)) or "-" for q in queries)

@@ -75,8 +75,9 @@ def _bounded_key(cache: Bounded, book: SerialBook, numbers: dict[int, int]) -> K
 
 @_key.register
 def _sink_key(sink: Sink, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """Offsets past a drop are alike; which rows are held follows from the rest."""
-    return min(sink.offset, sink.most + 1), sink.written, sink.index, sink.live
+    """Offsets past a drop are alike; which rows are held follows from the rest, but for those that were chosen."""
+    chosen = (sink.offset - sink.chosen.at,) if sink.chosen.at and sink.count <= sink.most else ()
+    return min(sink.count, sink.most + 1), sink.written, sink.index, sink.live, *chosen
 
 
 @_key.register

@@ -141,7 +141,7 @@ class CacheModel:
         self.width = self._width(len(serials))
         self.tokens += serials
 
-    def keep(self, drafts: list[int]) -> None:
+    def take_drafts(self, drafts: list[int]) -> None:
         """Take in the drafts of a round."""
         self.take(drafts)
 
@@ -310,7 +310,7 @@ class CacheModel:
         """Become what was packed; tokens that nobody needs there are not known."""
         self._demand_free("unpack")
         offset = parts[0].offset
-        needs = set(self.own_view.needs(offset))
+        needs = set(self._view().needs(offset))
         parcels.demand(parts, self.config, needs)
         self._demand_offset(offset)
         found = parcels.rows(parts, self.config, needs)

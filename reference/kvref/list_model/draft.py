@@ -173,7 +173,7 @@ class RoundModel:
         cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
         for i, layer in self.layers.items():
             cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
-            layer.cache.keep(kept[i])
+            layer.cache.take_drafts(kept[i])
             layer.cache.queries = None
 
     def choose(self, draft: int) -> None:
@@ -190,7 +190,7 @@ class RoundModel:
         cite("DRAFT-46")
         for layer in self.layers.values():
             cite("DRAFT-40", "DRAFT-42")
-            layer.cache.keep([layer.drafts[i] for i in layer.way(draft)])
+            layer.cache.take_drafts([layer.drafts[i] for i in layer.way(draft)])
             layer.cache.queries = None
 
     def abandon(self) -> None:

@@ -69,7 +69,7 @@ class GrowingModel(CacheModel):
         if self.tokens:
             self._all_over()
 
-    def keep(self, drafts: list[int]) -> None:
+    def take_drafts(self, drafts: list[int]) -> None:
         """Take in the drafts of a round: all of it in the form."""
         super().take(drafts)
         if drafts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from kvref.cite import cite
+from kvref.list_model.views import View
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
 
@@ -28,6 +29,8 @@ class SavedTokens:
     """Whether it has all there was, and cannot be cut at a position."""
     floor: int = 0
     """The offset at which its cache was unpacked, where rows below it were left behind."""
+    view: View | None = None
+    """For rows that a caller chose: what its cache showed of them."""
     nbytes: ClassVar[int] = 0
     """Bytes are for an adapter to say."""
 

@@ -6,6 +6,7 @@ long."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,30 @@ class Sinks(View):
     def shows(self, row: int, query: int) -> bool:
         """Whether the row is one of either."""
         return row < self.first or query - row < self.newest
+
+
+@dataclass(frozen=True)
+class Chosen(View):
+    """What a view shows of some rows that were chosen at an offset, and of all that came since: it counts these
+    alone."""
+
+    inner: View
+    rows: tuple[int, ...]
+    at: int
+
+    def rank(self, row: int) -> int:
+        """How many of the rows lie below a position."""
+        return bisect_left(self.rows, row) if row < self.at else len(self.rows) + row - self.at
+
+    def shows(self, row: int, query: int) -> bool:
+        """Whether the row is one of these, and is seen among them."""
+        there = row >= self.at or row in self.rows
+        return there and self.inner.shows(self.rank(row), self.rank(query))
+
+    def sees(self, query: int, end: int) -> Sequence[int]:
+        """Those that are seen among them."""
+        each = [*self.rows[: bisect_left(self.rows, end)], *range(self.at, end)]
+        return [each[number] for number in self.inner.sees(self.rank(query), len(each))]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
 An adapter says what it is (`describe`) and opens caches (`open`). A `growing`, `ring` or `bounded` cache has the
-methods of `Cache`, a `sink` those of `Positioned` too, a `copy` buffer those of `Buffer`, a `store` those of
-`Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of `Bucketed`,
-a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
+methods of `Cache`, a `sink` those of `Positioned` and `Keeping` too, a `copy` buffer those of `Buffer`, a `store`
+those of `Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of
+`Bucketed`, a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
 Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
 `Questioning` (`questions`), `Packing` (`parcels`, paged caches too), `Planning` (`mem`), `Attending` (`attention`,
 stores and paged caches too); a pool whose rows are on their way those of `Transferring` (`parcels`); a store those
@@ -24,6 +24,7 @@ from kvspec.contract.attention import Attending, AttendingBatch, Attention, Capt
 from kvspec.contract.caches import (
     Buffer,
     Cache,
+    Keeping,
     Masking,
     Packing,
     Positioned,

@@ -71,6 +71,15 @@ class Positioned(Protocol):
         """Give the positions of the rows that the newest query of the latest append sees, oldest first."""
 
 
+class Keeping(Protocol):
+    """The method that the chapter `sink` adds to a cache whose rows a caller chooses. An engine that drops rows by
+    their age alone leaves it out."""
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Drop every row but those that were appended at these positions, which the newest query sees; they may be
+        named in any order."""
+
+
 class Snapshotting(Protocol):
     """Methods that the chapter `snapshot` adds to a cache; to one of several layers the first two. A snapshot that
     would hold nothing is None."""

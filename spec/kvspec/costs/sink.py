@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kvspec.costs.terms import BUFFER, Case, Cost, crossing, how, no_rows, nothing, written
+from kvspec.costs.terms import BUFFER, ENTRY, Case, Cost, bounded, crossing, how, no_rows, nothing, written
+from kvspec.operations.table import positions_in
 
 
 def append(case: Case) -> Cost:
@@ -22,6 +23,14 @@ def _most(case: Case) -> int:
     """Count the rows that a query sees."""
     window, sinks = case.config.window or 0, case.config.sinks or 0
     return window + sinks if case.config.beside else window
+
+
+def keep(case: Case) -> Cost:
+    """Put the chosen rows together: each is moved twice at most, and an index may cross for each of its heads."""
+    rows, config = len(positions_in(case.op["kept"])), case.config
+    entries = ENTRY * rows * config.batch * config.kv_heads
+    most = {"host_to_device": entries, "device_to_device": 2 * rows * config.row_bytes}
+    return bounded("SINK-44", launches=4, allocations=2 * BUFFER, synchronisations=BUFFER, **most)
 
 
 positions = nothing

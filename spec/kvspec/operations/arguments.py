@@ -52,11 +52,16 @@ CACHE_NAME = "^[A-Z]$"
 LAYERS = "^[A-Z-]{1,8}$"
 """The caches of a round, layer by layer, `-` for a layer without one: `A-B`."""
 
+_SOME = "(-?[0-9]{1,7}|[0-9]{1,5}-[0-9]{1,5}(/[0-9]{1,4})?)"
+
 TABLE = "^(-?[0-9]{1,6}(,-?[0-9]{1,6}){0,63}|empty)$"
 """A block table as an argument: page numbers in order."""
 
 LIST = "^(-?[0-9]{1,10}(,-?[0-9]{1,10}){0,63}|empty)$"
 """A list of numbers, one for each sequence or the sequences themselves: `2,0,1`."""
+
+POSITIONS = f"^({_SOME}(,{_SOME}){{0,63}}|empty)$"
+"""Positions of rows: some one by one, and some from one to another, each or every third: `0,4-9,12-96/3`."""
 
 SEVERAL_CACHES = "^[A-Z]{1,8}$"
 """The names of one cache or several, in order: `BC`."""
@@ -79,7 +84,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 TEXTS = {"name": NAME, "layers": LAYERS, "table": TABLE, **IN_CONFIGS}
 TEXTS |= {"list": LIST, "other": CACHE_NAME, "others": SEVERAL_CACHES, "tokens": TOKENS, "media": MEDIA}
-TEXTS |= {"scaling": SCALING, "sections": SECTIONS}
+TEXTS |= {"scaling": SCALING, "sections": SECTIONS, "positions": POSITIONS}
 """The patterns of text arguments, by what they hold."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from kvspec.chapters.record import Argument, OperationRecord
@@ -153,6 +154,29 @@ def _takes_rows(op: Operation) -> bool:
 def numbers_in(text: str) -> list[int]:
     """Give the numbers of an argument that lists some: `2,0,3`, or `empty`."""
     return [] if text == "empty" else [int(number) for number in text.split(",")]
+
+
+def positions_in(text: str) -> list[int]:
+    """Give the positions that such an argument names: those of `0,4-9,12-96/3`, in this order."""
+    return [] if text == "empty" else [p for some in text.split(",") for p in _some(some)]
+
+
+def _some(text: str) -> Sequence[int]:
+    """Give a position, or those from one to another, the last included where a step meets it."""
+    first, dash, rest = text.rpartition("-")
+    if not dash or not first:
+        return (int(text),)
+    last, _, step = rest.partition("/")
+    return range(int(first), int(last) + 1, max(1, int(step or 1)))
+
+
+def positions_named(positions: Sequence[int]) -> str:
+    """Write such an argument: three and more that follow each other as a range, others one by one."""
+    found = list[str]()
+    for _, run in groupby(enumerate(positions), lambda each: each[1] - each[0]):
+        each = [p for _, p in run]
+        found += [f"{each[0]}-{each[-1]}"] if len(each) > 2 and each[0] >= 0 else map(str, each)
+    return ",".join(found) or "empty"
 
 
 def listed(numbers: Iterable[int]) -> str:

@@ -517,7 +517,7 @@ READ = {w for w in AXES if w.method in ("read", "read_sequence")}
 
 REFUSING = ("append", "rewind", "restore", "set_length", "rollback", "scatter", "fork", "truncate", "drop", "feed")
 REFUSING += ("trim", "filter", "reorder", "cut", "copy", "load", "step", "prefill", "decode", "commit", "draft")
-REFUSING += ("compute", "evict", "clear", "unpack", "send", "sent", "expect", "arrive", "lose")
+REFUSING += ("keep", "compute", "evict", "clear", "unpack", "send", "sent", "expect", "arrive", "lose")
 SKIPPED = (
     "free",
     "reset",
@@ -532,6 +532,7 @@ SKIPPED = (
     "unbind",
 )
 SKIPPED += (
+    "keep",
     "finish",
     "abort",
     "evict",

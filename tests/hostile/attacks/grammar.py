@@ -96,7 +96,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "growing": ("append", "rewind", "free", "read", "can_rewind", "lengths"),
     "ring": ("append", "rewind", "free", "read", "can_rewind"),
     "bounded": ("append", "rewind", "free", "read", "can_rewind"),
-    "sink": ("append", "rewind", "free", "read", "positions"),
+    "sink": ("append", "rewind", "free", "read", "positions", "keep"),
     "store": ("append", "rollback", "set_length", "load", "reset", "zero", "read", "lengths"),
     "page": ("append", "fork", "truncate", "drop", "read_sequence", "free_pages", "sequences"),
     "ragged": ("feed", "trim", "filter", "reorder", "history", "read_sequence", "mask"),

@@ -239,7 +239,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "growing": ("rewind", "free", "restore", "snapshot", "attend", "commit", "abandon"),
     "ring": ("rewind", "free", "restore", "attend", "commit"),
     "bounded": ("rewind", "free"),
-    "sink": ("rewind", "free"),
+    "sink": ("rewind", "free", "keep"),
     "store": ("rollback", "reset", "zero", "load", "save", "set_length", "scatter", "step", "batch"),
     "page": ("fork", "truncate", "drop", "admit", "send", "expect"),
     "ragged": ("trim", "reorder", "filter", "repeat", "extend"),

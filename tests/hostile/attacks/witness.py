@@ -77,7 +77,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "growing": OF_ONE,
     "ring": OF_ONE,
     "bounded": (*OF_ONE[:13], "askappend {n}", *PARCELS),
-    "sink": (*OF_ONE[:12], "positions", "askappend {n}", *PARCELS),
+    "sink": (*OF_ONE[:12], "positions", "keep 0,{p}", "append 3; keep {p}", "askappend {n}", *PARCELS),
     "store": (
         *("append {n}", "append {n} fill={fill}", "append 1", "append {n} layer={l}", "append 1 v_dim=3"),
         *(

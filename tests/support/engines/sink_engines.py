@@ -20,7 +20,9 @@ class SinkCache:
         if not valid(config) or min(window, self.sinks, self.recent) < 1 or not flags <= {None, 1}:
             raise ValueError("no such cache")
         self.config, self.offset = config, 0
+        self.dropped = self.chosen_at = 0
         self.rows: list[Any] = []
+        self.positions: list[int] = []
 
     @property
     def most(self) -> int:
@@ -32,6 +34,8 @@ class SinkCache:
         if not fits(self.config, Pair(keys, values)):
             raise ValueError("other rows")
         old, rows = self.kept(), self.rows or [a[:, :, :0] for a in new]
+        n = keys.shape[2]
+        self.positions = [*(self.positions[i] for i in old), *range(self.offset, self.offset + n)]
         self.rows = [np.concatenate([a[:, :, old], b], axis=2) for a, b in zip(rows, new, strict=True)]
         self.offset += keys.shape[2]
         return self.rows[0], self.rows[1]
@@ -42,7 +46,7 @@ class SinkCache:
         return held[: self.sinks] + held[max(self.sinks, len(held) - (self.recent - 1)) :]
 
     def make_mask(self, n: int) -> Any:
-        columns = min(self.offset, self.most - 1) + n
+        columns = min(self.count, self.most - 1) + n
         query, column = np.arange(columns - n, columns)[:, None], np.arange(columns)
         return (column <= query) & self.shown(query, column)
 
@@ -51,10 +55,28 @@ class SinkCache:
         return (column < self.sinks) | (query - column < self.recent)
 
     def trim(self, n: int) -> None:
-        if n and not 0 < n <= self.offset <= self.largest():
+        if n and not (0 < n <= self.offset - self.chosen_at and self.count <= self.largest()):
             raise ValueError(f"cannot trim {n} of {self.offset}")
         self.rows = [a[:, :, : a.shape[2] - n] for a in self.rows]
+        self.positions = self.positions[: len(self.positions) - n]
         self.offset -= n
+
+    @property
+    def count(self) -> int:
+        """The rows that came, without those that were not chosen."""
+        return self.offset - self.dropped
+
+    def keep(self, positions: Any) -> None:
+        """Gather the rows of these positions."""
+        held = range(len(self.positions))
+        seen = {self.positions[i]: i for i in held if i < self.sinks or i >= len(held) - self.recent}
+        if not positions or len(set(positions)) < len(positions):
+            raise ValueError("no row, or one twice")
+        index = sorted(seen[p] for p in positions)
+        if len(index) < self.count:
+            self.dropped, self.chosen_at = self.offset - len(index), self.offset
+        self.rows = [a[:, :, index] for a in self.rows]
+        self.positions = [self.positions[i] for i in index]
 
     def largest(self) -> int:
         """The largest offset from which it goes back."""
@@ -85,6 +107,14 @@ class CountsNone(SinkCache):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.recent = config.window or 0
+
+
+class CountsWhatIsLeft(SinkCache):
+    """Takes the rows that are kept for all that came."""
+
+    def keep(self, positions: Any) -> None:
+        super().keep(positions)
+        self.offset, self.dropped, self.chosen_at = len(self.positions), 0, 0
 
 
 class GoesBackPastADrop(SinkCache):
@@ -119,11 +149,15 @@ def adapter(engine: Any, **more: Any) -> UpdateAdapter:
 
 MASK: dict[str, Any] = {"mask": lambda cache, n: cache.make_mask(n)}
 
+KEEP: dict[str, Any] = {"keep": lambda cache, positions: cache.keep(positions)}
+
 right = adapter(SinkCache, **MASK)
 unmasked = adapter(SinkCache)
 hides_sinks = adapter(HidesSinks, **MASK)
 drops_sinks = adapter(DropsSinks, **MASK)
 counts_none = adapter(CountsNone, **MASK)
+keeping = adapter(SinkCache, **MASK, **KEEP)
+counts_what_is_left = adapter(CountsWhatIsLeft, **MASK, **KEEP)
 goes_back_past_a_drop = adapter(GoesBackPastADrop, **MASK)
 stops_early = adapter(StopsEarly, **MASK)
 stops_early_and_says_so = adapter(StopsEarly, dialect={"sink.full": "refused"}, **MASK)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kvspec.operations.table import OPERATIONS, RUN, Operation, each_of, listed, numbers_in
+from kvspec.operations.table import (
+    OPERATIONS,
+    RUN,
+    Operation,
+    each_of,
+    listed,
+    numbers_in,
+    positions_in,
+    positions_named,
+)
 
 WRITTEN_OUT = 8
 """Operations of a run that are few enough to be written out."""
@@ -61,6 +70,9 @@ def _simpler_values(holds: str, value: Any) -> Iterator[Any]:
             yield from _without_each(value)
         case "list":
             yield from _lower_each(numbers_in(value))
+        case "positions":
+            named = positions_in(value)
+            yield from (positions_named(named[:i] + named[i + 1 :]) for i in range(len(named)) if named[1:])
         case "mask":
             yield from ([*value[:i], *value[i + 1 :]] for i in range(len(value)))
 

@@ -21,6 +21,7 @@ from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvconform.generate.strategies.walk_moves import Numbers, Scale, beyond, inside, unseen
 from kvspec import masks
 from kvspec.masks import Explicit
+from kvspec.operations.table import OF_KIND, positions_named
 from kvspec.trace import Trace
 
 BASE = (
@@ -31,6 +32,9 @@ PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere", "again")
 SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open") + PIECES
 EVERYTHING = MASKS + SNAPSHOTS
 
+KEEPS = ("keep",) * 3
+"""Drawn beside all of these on a kind that can keep chosen rows."""
+
 LONGEST = 30
 LARGEST_MASK = 2500
 """Elements of an explicit mask, for each head and sequence."""
@@ -40,7 +44,7 @@ LARGEST_MASK = 2500
 def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
     """Draw a trace of these operations on a cache of this kind."""
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(3, LONGEST))
-    return _Drawing(draw, start).until(length, operations)
+    return _Drawing(draw, start).until(length, (*operations, *KEEPS) if "keep" in OF_KIND[kind] else operations)
 
 
 def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str) -> Exploration:
@@ -95,6 +99,18 @@ class _Drawing(DrawingOnCaches):
             return "free"
         first = self.number(0, offset)
         return f"rewind {first}; rewind {self.number(0, first)}"
+
+    def _keep(self) -> str:
+        """Keep all rows but one, or any, in order or not; seldom one that is not seen, one twice, or none."""
+        if self.model.kind != "sink":
+            return ""
+        seen = self.model.seen()
+        if not seen or not self.number(0, 9):
+            return f"keep {self.of('0', 'empty', self.model.offset, '-1', positions_named([*seen, *seen[:1]]))}"
+        but, bits = self.number(0, len(seen) - 1), self.number(1, (1 << len(seen)) - 1)
+        some = [p for i, p in enumerate(seen) if bits >> i & 1]
+        all_but_one = seen[:but] + seen[but + 1 :] or seen
+        return f"keep {positions_named(self.of(all_but_one, some, some, some[::-1], seen))}"
 
     def _ask(self) -> str:
         return self._rewind().replace("rewind", "ask")

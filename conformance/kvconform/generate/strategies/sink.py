@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.mask import battery
 from kvconform.generate.strategies.plan_moves import plan, rewinds
-from kvconform.generate.strategies.walk_moves import Moves, Scale
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvspec.geometry import Config
+from kvspec.operations.table import listed, positions_named
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -36,15 +38,31 @@ def continuations(session: Session) -> list[str]:
 
 
 def plans() -> list[Plan]:
-    """Plan each size, with positions kept and with positions shifted; then masks on a few."""
+    """Plan each size, with positions kept and with positions shifted; then rows that are chosen, and masks, on a
+    few."""
     sizes = [Config(window=w, sinks=s) for w, s in COUNTED]
     sizes += [Config(window=w, sinks=s, beside=1) for w, s in BESIDE]
     configs = [config.changed(shifted=i % 2 or None) for i, config in enumerate(sizes)]
+    kept = [sizes[1], sizes[4].changed(shifted=1)]
     masked = [sizes[1].changed(shifted=1), sizes[-1]]
     return [
         *(plan(_name(c), Trace("sink", c), moves, continuations) for c in configs),
+        *(plan(f"{_name(c)} keep", Trace("sink", c), keeps, continuations) for c in kept),
         *(plan(f"{_name(c)} masks", Trace("sink", c), moves, battery, histories=True) for c in masked),
     ]
+
+
+def keeps(session: Session) -> list[str]:
+    """Give appends, rewinds, and lists to keep: all rows but one, one alone, all, and such as are refused."""
+    cache = session.caches["A"]
+    seen = cache.positions_seen()
+    some = [seen[:i] + seen[i + 1 :] for i in range(len(seen))] if len(seen) > 1 else []
+    some += [[p] for p in seen] + [seen, seen[::-1]]
+    refused = ["empty", str(cache.offset), *([f"{seen[0]},{seen[0]}"] if seen else [])]
+    texts = dict.fromkeys([*map(listed, some), *refused])
+    targets = {0, cache.chosen.at - 1, cache.chosen.at, cache.offset - 1}
+    back = [f"rewind {to}" for to in sorted(targets) if 0 <= to <= cache.offset]
+    return [*(f"append {n}" for n in (1, 2, cache.most + 1)), *back, "free", *(f"keep {text}" for text in texts)]
 
 
 def _name(config: Config) -> str:
@@ -65,4 +83,16 @@ def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     return caches.sized(scale, turn, f"window={scale.size(turn)} sinks=2 beside=1{places}")
 
 
-WALKS = Moves({("sink",): (*caches.MOVES, "positions")}, caches.numbers, _sized)
+def _numbers(session: Any, random: Random) -> Numbers:
+    """Draw numbers as of any cache, and rows to keep: the newest half, each third, or all, beside the first."""
+    found, seen = caches.numbers(session, random), session.caches["A"].seen()
+    if not seen:
+        return found
+    last, half = seen[-1], seen[len(seen) // 2]
+    each = f"{seen[len(seen) // 4]}-{last}/{random.choice((1, 3))}" if len(seen) > 4 else positions_named(seen[1:])
+    kept = random.choice((f"{half}-{last}", positions_named(seen), each, str(last)))
+    first = "" if kept.startswith(f"{seen[0]}-") or kept == f"{seen[0]}" else f"{seen[0]},"
+    return found | {"kept": positions_named(seen) if kept == "empty" else first + kept}
+
+
+WALKS = Moves({("sink",): (*caches.MOVES, "positions", "keep {kept}", "keep {beyond}")}, _numbers, _sized)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.operations.table import Operation
+from kvspec.operations.table import Operation, positions_in
 from kvspec.session.offered import metered
 from kvspec.session.operations import growing
 from kvspec.session.state import SessionState
@@ -22,4 +22,9 @@ def positions(session: SessionState, cache: Any, op: Operation, step: Step, inpu
     step.values["places"] = [int(position) for position in metered(session, step, cache, "positions")]
 
 
-DO = {"positions": positions}
+def keep(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Drop all rows but those of some positions."""
+    metered(session, step, cache, "keep", positions_in(op["kept"]))
+
+
+DO = {"positions": positions, "keep": keep}

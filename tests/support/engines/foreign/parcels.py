@@ -6,7 +6,7 @@ Written from the text of the chapter alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -120,7 +120,7 @@ class Carrying(remembering.Remembering):
 
     def pack(self) -> Parcel:
         """What a next query sees."""
-        positions = self.shown(len(self.rows))
+        positions = [p for p in self.left(range(len(self.rows))) if self.near(len(self.rows), p)]
         keys, values = (
             np.stack([self.rows[p][i] for p in positions], 1).tobytes() if positions else b"" for i in (0, 1)
         )
@@ -137,13 +137,21 @@ class Carrying(remembering.Remembering):
         self.rows: list[Any] = [found.get(p) for p in range(end)]
         self.floor, self.written = end if len(needs) < end else 0, end > 0
 
+    def keep(self, positions: Sequence[int]) -> None:
+        """Show these rows alone; none that was left behind."""
+        there = [p for p, row in enumerate(self.rows) if row is not None]
+        want(set(positions) <= set(there), f"{positions} of {there}")
+        super().keep(positions)
+
     def can_rewind(self, to: int) -> bool:
         """Whether such rows can be dropped, and those before are there."""
         return super().can_rewind(to) and to >= self.floor
 
     def restore(self, saved: Any, to: int) -> None:
         """Put saved rows back, unless some before them are missing."""
-        missing = saved is not None and None in [one and 1 for one in saved.rows]
+        missing = saved is not None and any(
+            row is None and p not in saved.hidden[0] for p, row in enumerate(saved.rows)
+        )
         if missing and saved.open:
             want(to == saved.stop, "rows were left behind")
         super().restore(saved, to)

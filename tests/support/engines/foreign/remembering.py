@@ -1,4 +1,5 @@
-"""GROW, RING, BOUNDED, SINK, MASK and SNAP over lists that forget nothing: a window is only what queries are shown.
+"""GROW, RING, BOUNDED, SINK, MASK and SNAP over lists that forget nothing: a window is only what queries are shown,
+and so is a choice of rows.
 
 Written from the text of the chapters alone. Storage that never ends is no ring's, so all of it is claimed at level
 visible.
@@ -6,6 +7,7 @@ visible.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from copy import copy
 from typing import Any
@@ -21,15 +23,21 @@ from support.engines.foreign.demands import want, want_rows, want_sizes
 KINDS = {"growing": (), "ring": ("window",), "bounded": ("max_len",), "sink": ("window", "sinks")}
 """The kinds, each with the sizes that it needs."""
 
+NONE: tuple[frozenset[int], int] = frozenset(), 0
+"""No row is hidden by a choice."""
+
 Row = tuple[Any, Any]
 """A key `[B, heads, k_dim]` and a value."""
 
 
 class Saved:
-    """Rows that were saved, from `start` on."""
+    """Rows that were saved, from `start` on; which of them are hidden, and since when."""
 
-    def __init__(self, kind: str, config: Any, rows: Sequence[Row], start: int) -> None:
+    def __init__(
+        self, kind: str, config: Any, rows: Sequence[Row], start: int, hidden: tuple[frozenset[int], int] = NONE
+    ) -> None:
         self.kind, self.config, self.rows, self.start, self.open = kind, config, list(rows), start, True
+        self.hidden = hidden
 
     @property
     def stop(self) -> int:
@@ -64,8 +72,32 @@ class Remembering:
     def free(self) -> None:
         """Begin anew."""
         self.rows = list[Row]()
+        self.hide(*NONE)
         self.queries: int | None = None
         self.written = False
+
+    def left(self, positions: Sequence[int]) -> list[int]:
+        """Those of some positions whose rows were not dropped by a choice."""
+        return [p for p in positions if p not in self.hidden]
+
+    def rank(self, p: int) -> int:
+        """How many rows below a position were not dropped by a choice."""
+        return p - bisect_left(self.in_order, p)
+
+    def hide(self, positions: frozenset[int], at: int) -> None:
+        """Show no query these rows; they were chosen at an offset."""
+        self.hidden, self.hidden_at, self.in_order = positions, at, sorted(positions)
+
+    def keep(self, positions: Sequence[int]) -> None:
+        """Show these rows alone, and what is to come."""
+        n = len(self.rows)
+        seen = [p for p in range(n) if self.window_shows(n - 1, p)]
+        once = len(positions) == len(set(positions)) > 0
+        want(once and set(positions) <= set(seen), f"{positions} of {seen}")
+        hidden = frozenset(range(n)) - set(positions)
+        if hidden != self.hidden:
+            self.hide(hidden, n)
+        self.queries = None
 
     def can_append(self, n: int) -> bool:
         """Whether so many rows fit."""
@@ -84,7 +116,15 @@ class Remembering:
     def columns(self) -> list[int]:
         """The positions of the rows that the last queries see, or some of them do."""
         first = len(self.rows) - max(self.queries or 0, 1)
-        return [p for p in range(len(self.rows)) if p < self.kept or self.newest is None or p > first - self.newest]
+        return [p for p in self.left(range(len(self.rows))) if self.near(first, p)]
+
+    def near(self, query: int, p: int) -> bool:
+        """Whether a row is a sink, or in the window of a query, or newer than it."""
+        return self.newest is None or self.sink(p) or self.rank(p) > self.rank(query) - self.newest
+
+    def sink(self, p: int) -> bool:
+        """Whether a row is one of the first."""
+        return self.rank(p) < self.kept
 
     def stacked(self, positions: Sequence[int]) -> Pair:
         """These rows as arrays."""
@@ -97,19 +137,22 @@ class Remembering:
         """What queries see, or what a next one would see beside itself."""
         if what == "history":
             return self.stacked(self.columns())
-        end, newest = len(self.rows), self.newest
-        view = [p for p in range(end) if p < self.kept or newest is None or p > end - newest]
+        view = [p for p in self.left(range(len(self.rows))) if self.near(len(self.rows), p)]
         return self.stacked(view) if view else None
 
     def lengths(self) -> Lengths:
         """How many rows there are, and can be read."""
-        n = len(self.rows)
-        return Lengths(n, n if self.newest is None else min(n, self.kept + self.newest))
+        n = self.rank(len(self.rows))
+        return Lengths(len(self.rows), n if self.newest is None else min(n, self.kept + self.newest))
 
     def can_rewind(self, to: int) -> bool:
         """Whether such rows can be dropped."""
         n = len(self.rows)
-        return to == n or (0 <= to < n and (self.newest is None or n <= self.kept + self.newest))
+        return to == n or (self.hidden_at <= to < n and to >= 0 and self.all_there(n, self.hidden))
+
+    def all_there(self, n: int, hidden: Any) -> bool:
+        """Whether no row was dropped by age, of n without those that a choice dropped."""
+        return self.newest is None or n - len(hidden) <= self.kept + self.newest
 
     def rewind(self, to: int) -> None:
         """Drop rows."""
@@ -133,7 +176,7 @@ class Remembering:
 
     def window_shows(self, query: int, p: int) -> bool:
         """Whether the cache shows a position to a query."""
-        return p <= query and (p < self.kept or self.newest is None or p > query - self.newest)
+        return p <= query and p not in self.hidden and self.near(query, p)
 
     def mask(self, logical: Any) -> Any:
         """An array over the columns; None if nothing is hidden."""
@@ -186,17 +229,20 @@ class Remembering:
         """Save the rows from a position on; of a ring all."""
         first = 0 if self.newest is not None else max(0, start)
         there = max(0, start) < len(self.rows)
-        return Saved(self.kind, self.config, self.rows[first:], first) if there else None
+        hidden = self.hidden, self.hidden_at
+        return Saved(self.kind, self.config, self.rows[first:], first, hidden) if there else None
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Put saved rows behind those there are before them."""
         if saved is None:
             return self.rewind(to)
         self.mine(saved)
-        back = to == saved.stop or self.newest is None or saved.stop <= self.kept + self.newest
+        hidden, at = saved.hidden
+        back = to == saved.stop or (to >= at and self.all_there(saved.stop, hidden))
         want(0 <= to <= saved.stop and saved.start <= len(self.rows) and back, f"restore to {to}")
         self.rows = [*self.rows[: saved.start], *saved.rows][:to]
         self.queries, self.written = None, True
+        self.hide(hidden, at)
         return None
 
     def can_restore(self, saved: Saved | None, to: int) -> bool:
@@ -226,7 +272,7 @@ class Remembering:
         if saved is None:
             return None
         saved.close()
-        return Saved(saved.kind, saved.config, saved.rows, saved.start)
+        return Saved(saved.kind, saved.config, saved.rows, saved.start, saved.hidden)
 
     def split(self, saved: Saved | None, at: int) -> tuple[Saved | None, Saved | None]:
         """Cut one in two."""

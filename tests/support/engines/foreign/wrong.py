@@ -347,11 +347,33 @@ class HasRoom(remembering.Remembering):
         return super().can_append(max(0, n - 1))
 
 
+class SinksByPosition(remembering.Remembering):
+    """After a choice the sinks are still rows of the first positions."""
+
+    def sink(self, p: int) -> bool:
+        return p < self.kept
+
+
+class CutsChosen(remembering.Remembering):
+    """A rewind goes back past a choice, to what is left."""
+
+    def can_rewind(self, to: int) -> bool:
+        return 0 <= to <= len(self.rows) and self.all_there(len(self.rows), self.hidden)
+
+
 class Splitting(remembering.Everything):
     CACHE: Any = SplitsLater
 
     def open(self, kind: str, config: Any) -> Any:
         return self.CACHE(kind, config) if kind in remembering.KINDS else super().open(kind, config)
+
+
+class ForgettingSinks(Splitting):
+    CACHE = SinksByPosition
+
+
+class CuttingChosen(Splitting):
+    CACHE = CutsChosen
 
 
 class Peeking(Splitting):
@@ -411,6 +433,8 @@ WRONG = {
     "wrong:HardwareTanhUndeclared": ["ATTN-39"],
     "wrong:HardwareTanhCoarse": ["ATTN-39"],
     "wrong:TooWide": ["RING-1", "SINK-1"],
+    "wrong:ForgettingSinks": ["SINK-37"],
+    "wrong:CuttingChosen": ["SINK-42"],
     "wrong:Splitting": ["SNAP-22"],
     "wrong:Peeking": ["MASK-2"],
     "wrong:Overfull": ["BOUNDED-2"],
