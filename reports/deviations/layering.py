@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvref.list_model.layers import LayersModel
-from kvref.list_model.rows import Rows
+from kvref.list_model.layers import LayersModel, SavedLayers
+from kvref.list_model.rows import Rows, fit
 from kvref.list_model.unsaid import Unsaid, may
 from kvref.list_model.views import Chunk, Conv, Sinks, State, View, Window
 from kvspec.errors import Refused
@@ -13,12 +13,17 @@ def size(view: View) -> int:
     """The rows that the engine's cache of a layer is made for; 0 if it grows."""
     if isinstance(view, Sinks):
         return view.first + view.newest
-    return view.size if isinstance(view, Window | Chunk) else 0
+    return view.size if isinstance(view, Window | Chunk) and not folds(view) else 0
+
+
+def folds(view: View) -> bool:
+    """Whether a layer has no rows to attend to."""
+    return isinstance(view, State | Conv)
 
 
 def passed(cache: LayersModel) -> bool:
-    """Whether the cache is as long as the rows that a layer is made for."""
-    return any(0 < size(view) <= cache.offset for view in cache.views)
+    """Whether the cache is as long as the rows that a layer is made for; one that folds tokens is made for none."""
+    return any((size(view) > 0 or folds(view)) and max(1, size(view)) <= cache.offset for view in cache.views)
 
 
 class TakesOtherRows(LayersModel):
@@ -39,27 +44,33 @@ class WindowOfOne(LayersModel):
     def append(self, keys: Rows, values: Rows) -> None:
         before = self.offset
         super().append(keys, values)
-        if before and keys.n > 1 and Window(1) in self.views:
+        if before and keys.n > 1 and any(size(view) == 1 for view in self.views):
             raise Unsaid
 
     def _sees(self, layer: int, query: int) -> dict[int, float]:
-        if self.queries == 1 and self.views[layer] == Window(1):
+        if self.queries == 1 and size(self.views[layer]) == 1:
             return {self.tokens[row][layer]: 0.0 for row in range(query + 1)}
         return super()._sees(layer, query)
 
 
 class CropsNothing(LayersModel):
-    """transformers: cropping a sliding layer that holds nothing raises."""
+    """transformers: cropping a sliding layer that holds nothing raises; so does one that folds tokens and never had
+    one, where it records its past. Else it may be refused."""
 
-    begun = False
+    begun = used = False
 
     def append(self, keys: Rows, values: Rows) -> None:
         super().append(keys, values)
-        self.begun = self.begun or keys.n > 0
+        self.begun = self.used = True
 
     def free(self) -> None:
         super().free()
         self.begun = False
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        super().restore(snapshot, to)
+        self.begun = self.begun or snapshot is not None
+        self.used = self.used or self.begun
 
     def can_rewind(self, to: int) -> bool | None:
         return False if self._bare() else super().can_rewind(to)
@@ -70,7 +81,72 @@ class CropsNothing(LayersModel):
             raise Unsaid("error", kept=True)
 
     def _bare(self) -> bool:
-        return not self.begun and any(map(size, self.views))
+        some = any(map(folds, self.views))
+        if self.follows:
+            return not self.begun and (any(map(size, self.views)) or (some and not self.used))
+        return not self.begun and not some and any(map(size, self.views))
+
+
+class NoRowsFixGeometry(LayersModel):
+    """transformers: an update of no rows fixes the geometry of those that come after it."""
+
+    empty = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if self._other(keys, values) and (not keys.n or (self.empty and not self.shaped)):
+            raise Unsaid("ok refused error")
+        super().append(keys, values)
+        self.empty = True
+
+    def _other(self, keys: Rows, values: Rows) -> bool:
+        return not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n)
+
+
+class NoRowsRaise(LayersModel):
+    """transformers: a full static layer joins all rows but its oldest to none, and has too few for its buffer. One
+    row fits a buffer of two."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        sizes = [n for n in map(size, self.views) if 0 < n <= self.offset]
+        if not keys.n and sizes:
+            raise Unsaid("ok error") if 2 in sizes else Unsaid("error", kept=True)
+        super().append(keys, values)
+
+
+class CropsUnchecked(LayersModel):
+    """transformers: static layers are cropped to any length, whatever they have lost, and to less than none."""
+
+    def can_rewind(self, to: int) -> bool | None:
+        plain = not any(map(folds, self.views))
+        return to <= self.offset if plain else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        with may("ok refused" if to <= self.offset else "refused"):
+            super().rewind(to)
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        with may("ok refused", "LAYER-32", "LAYER-15"):
+            super().restore(snapshot, to)
+
+
+class KeepsFolded(LayersModel):
+    """transformers, recording its past: a crop cuts rows, and leaves a state as it is."""
+
+    def can_rewind(self, to: int) -> bool | None:
+        return True if self._folds(to, self.offset) else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        if self._folds(to, self.offset):
+            raise Unsaid
+        super().rewind(to)
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        if snapshot is not None and to >= 0 and self._folds(to, snapshot.stop):
+            raise Unsaid
+        super().restore(snapshot, to)
+
+    def _folds(self, to: int, offset: int) -> bool:
+        return max(0, to) < offset and bool(self.states())
 
 
 class CropsOneByOne(LayersModel):
@@ -125,7 +201,7 @@ class TrimsNegative(LayersModel):
 
 def full(cache: LayersModel) -> bool:
     """Whether a ring of the list is full, or arrays are in it, so that mlx-lm trims none of it."""
-    if any(isinstance(view, State | Conv) for view in cache.views):
+    if any(map(folds, cache.views)):
         return True
     rings = (size(view) for view in cache.views if not isinstance(view, Chunk))
     return any(0 < n <= cache.offset for n in rings)

@@ -49,8 +49,12 @@ class CountsRefusedRows(CacheModel):
     """An update that raises counts its rows."""
 
     def demand_rows(self, keys: Rows, values: Rows) -> None:
-        with may("refused", *GEOMETRY, "BOUNDED-2", "BOUNDED-19"):
+        with may("refused", *GEOMETRY):
             super().demand_rows(keys, values)
+
+    def _demand_chunk(self, n: int) -> None:
+        with may("refused", "BOUNDED-2", "BOUNDED-19"):
+            super()._demand_chunk(n)
 
 
 class HalfWritten(CacheModel):
@@ -172,6 +176,14 @@ class CropsNothing(CacheModel):
         super().take(serials)
         self.begun = True
 
+    def free(self) -> None:
+        super().free()
+        self.begun = False
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        super().restore(snapshot, to)
+        self.begun = self.begun or snapshot is not None
+
     def can_rewind(self, to: int) -> bool:
         return super().can_rewind(to) and self.begun
 
@@ -179,6 +191,53 @@ class CropsNothing(CacheModel):
         super().rewind(to)
         if not self.begun:
             raise Unsaid("error", kept=True)
+
+
+class NoRowsFixGeometry(CacheModel):
+    """transformers: an update of no rows fixes the geometry of those that come after it."""
+
+    empty = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if self._other(keys, values) and (not keys.n or (self.empty and not self.shaped)):
+            raise Unsaid("ok refused error")
+        super().append(keys, values)
+        self.empty = True
+
+    def _other(self, keys: Rows, values: Rows) -> bool:
+        return not fit(keys, values, self.config, self.config.batch, self.config.kv_heads, keys.n)
+
+
+class NoRowsRaise(RingModel):
+    """transformers: a full static layer joins all rows but its oldest to none, and has too few for its buffer. One
+    row fits a buffer of two."""
+
+    def take(self, serials: list[int]) -> None:
+        if not serials and self.offset >= self.window:
+            raise Unsaid("ok") if self.window == 2 else Unsaid("error", kept=True)
+        super().take(serials)
+
+
+class CropsUnchecked(CacheModel):
+    """transformers: a static layer is cropped to any length, whatever it has lost, and to less than none."""
+
+    def can_rewind(self, to: int) -> bool:
+        return to <= self.offset
+
+    def rewind(self, to: int) -> None:
+        with may("ok" if to <= self.offset else "refused"):
+            super().rewind(to)
+
+
+class CountsWhatIsKept(RingModel):
+    """transformers: a sliding cache that is made of what another iterated over counts the rows that it is given."""
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        if snapshot is None or snapshot.stop < self.window:
+            return super().restore(snapshot, to)
+        with may("ok"):
+            super().restore(snapshot, to)
+        raise Unsaid
 
 
 class WritesByPosition(CacheModel):
@@ -205,9 +264,9 @@ class ChunkWritesOver(CacheModel):
 class TakesMoreThanItHolds(BoundedModel):
     """flax: past its length the newest row takes the place of the last one."""
 
-    def demand_rows(self, keys: Rows, values: Rows) -> None:
+    def _demand_chunk(self, n: int) -> None:
         with may("ok", "BOUNDED-2"):
-            super().demand_rows(keys, values)
+            super()._demand_chunk(n)
 
 
 class QuietsNaN(BoundedModel):

@@ -1,27 +1,25 @@
-"""Hugging Face transformers: `DynamicCache` and `StaticCache` of one layer and of several, with the masks of
-`masking_utils`.
+"""Hugging Face transformers: `DynamicCache` and `StaticCache` of one layer, with the masks of `masking_utils`.
 
 The masks are those for the attention "sdpa", the default: boolean, or none where that attention needs no mask or
-makes a causal one. Not claimed: who owns arrays. `update` returns the tensors of the cache itself.
+makes a causal one. A dynamic cache is saved as what it iterates over, and made anew of that, as data-parallel
+models do. Not claimed: who owns arrays. `update` returns the tensors of the cache itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache as cached
-from typing import Any, NamedTuple
+from typing import Any
 
-from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
-from kvspec.geometry import Config
+from kvspec.geometry import Config, same_geometry
 
 try:
     import torch
     import transformers
     from transformers import masking_utils
+    from transformers.cache_utils import StaticLayer
 
     from kvadapters.engines.torch import adapter as torch_adapter
 except ImportError as e:
@@ -31,13 +29,12 @@ ROWS = 768
 """The least length of static caches with a window. They keep no more rows than their length."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cache:
-    """A cache of one layer, and what a model knows when it asks for the mask."""
+    """A cache of one layer, and the config that it was made for."""
 
     cache: Any
-    batch: int
-    window: int | None
+    config: Config
 
 
 @cached
@@ -51,22 +48,23 @@ def model_config(window: int | None) -> Any:
 def dynamic(config: Config) -> Cache:
     """Make a `DynamicCache`; with a window its layer is a sliding one."""
     found = transformers.DynamicCache(config=model_config(config.window))
-    return Cache(found, config.batch, config.window)
+    return Cache(found, config)
 
 
 def static(config: Config) -> Cache:
     """Make a `StaticCache`, as long as the bound if there is one."""
     length = max(ROWS, config.window or 0) if config.max_len is None else config.max_len
     found = transformers.StaticCache(config=model_config(config.window), max_cache_len=length)
-    return Cache(found, config.batch, config.window)
+    return Cache(found, config)
 
 
 def mask(cache: Cache, n: int) -> Any:
     """Make the mask as a model does, before the update."""
-    make = masking_utils.create_sliding_window_causal_mask if cache.window else masking_utils.create_causal_mask
+    window = cache.config.window
+    make = masking_utils.create_sliding_window_causal_mask if window else masking_utils.create_causal_mask
     found = make(
-        config=model_config(cache.window),
-        inputs_embeds=torch.empty(cache.batch, n, 1),
+        config=model_config(window),
+        inputs_embeds=torch.empty(cache.config.batch, n, 1),
         attention_mask=None,
         past_key_values=cache.cache,
     )
@@ -92,12 +90,26 @@ def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
         length=lambda cache: cache.cache.get_seq_length(),
         mask=mask,
         reset=lambda cache: cache.cache.reset(),
+        also=("batch", "zero"),
         **functions,
     )
 
 
-CROP = {"trim": lambda cache, n: cache.cache.crop(-n)}
-"""`crop` removes rows if it gets their number as a negative number. Static caches cannot remove rows."""
+def gathered(cache: Cache, saved: tuple[Config, Any]) -> None:
+    """Make a cache of what another iterated over. Raises ValueError for that of another model, of which no engine
+    knows."""
+    config, rows = saved
+    if not same_geometry(config, cache.config):
+        raise ValueError("this is the cache of another model")
+    cache.cache = transformers.DynamicCache(rows)
+
+
+CROP: dict[str, Any] = {"trim": lambda cache, n: cache.cache.crop(-n)}
+"""`crop` removes rows if it gets their number as a negative number."""
+STATIC_CROP = CROP if hasattr(StaticLayer, "crop") else {}
+"""Static caches can remove rows from 5.24 on."""
+GATHERED: dict[str, Any] = {"state": lambda cache: (cache.config, tuple(cache.cache)), "set_state": gathered}
+"""What a cache iterates over are its keys, its values and the size of its window."""
 CROPPED = {"growing.shape": "first append", "growing.range": "clamped at 0"}
 """The caches take the geometry of the first rows, and crop all rows if asked for more than there are."""
 SLIDES = {
@@ -108,114 +120,13 @@ SLIDES = {
 }
 """A full sliding cache has dropped its oldest row, and cannot be cropped."""
 
-growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP)
-sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP)
-bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"})
-static_sliding = adapter("static-sliding", "ring", static, dialect={"ring.shape": "first append, for good"})
-
-
-class Layers(NamedTuple):
-    """What a view is called in a config, where its size stands, and which function makes its mask."""
-
-    type: str
-    size: str
-    mask: Any
-
-
-VIEWS = {
-    "full": Layers("full_attention", "", masking_utils.create_causal_mask),
-    "window": Layers("sliding_attention", "sliding_window", masking_utils.create_sliding_window_causal_mask),
-    "chunk": Layers("chunked_attention", "attention_chunk_size", masking_utils.create_chunked_causal_mask),
-}
-
-
-@cached
-def layered_config(of: tuple[tuple[str, tuple[int, ...]], ...]) -> Any:
-    """The config of a model with these layers, each with a size of its own."""
-    names = [view.size for view in VIEWS.values() if view.size]
-    each = {
-        i: {size: sizes[0] if size == VIEWS[name].size else None for size in names}
-        for i, (name, sizes) in enumerate(of)
-    }
-    types = [VIEWS[name].type for name, _ in of]
-    config = transformers.MinistralConfig(num_hidden_layers=len(of), layer_types=types, per_layer_config=each)
-    config._attn_implementation = "sdpa"
-    return config
-
-
-class Model(NamedTuple):
-    """A cache of several layers, and the config of each layer, from which a model makes its mask."""
-
-    cache: Any
-    configs: Any
-    of: list[tuple[str, tuple[int, ...]]]
-
-
-def layered(make: Callable[[Any], Any]) -> Callable[[Config], Model]:
-    """Make the cache of a model with layers of several types."""
-
-    def made(config: Config) -> Model:
-        of = views(config, *VIEWS)
-        model = layered_config(tuple(of))
-        return Model(make(model), model.per_layer_config, of)
-
-    return made
-
-
-def layer_mask(model: Model, layer: int, n: int) -> Any:
-    """Make the mask of a layer for n queries, before the updates."""
-    found = VIEWS[model.of[layer][0]].mask(
-        config=model.configs[layer],
-        inputs_embeds=torch.empty(1, n, 1),
-        attention_mask=None,
-        past_key_values=model.cache,
-        layer_idx=layer,
-    )
-    return or_kernels(found, model.cache, layer, n)
-
-
-def recording(config: Any) -> Any:
-    """A cache that keeps all rows until it is cropped, as assisted generation has it."""
-    cache = transformers.DynamicCache(config=config)
-    cache.activate_past_recording()
-    return cache
-
-
-def put_back(model: Model, saved: Any) -> None:
-    """Take a copy of a saved cache, as one does for each continuation of a prompt."""
-    vars(model.cache).update(vars(deepcopy(saved)))
-
-
-def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
-    """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
-    return torch_adapter(
-        f"transformers-{name}",
-        "transformers",
-        kind="layers",
-        make=layered(make),
-        update=lambda model, layer, keys, values: model.cache.update(keys, values, layer),
-        length=lambda model: model.cache.get_seq_length(),
-        mask=layer_mask,
-        reset=lambda model: model.cache.reset(),
-        state=lambda model: deepcopy(model.cache),
-        set_state=put_back,
-        also=("full", "window", "chunk", "unlike"),
-        cache=LayeredCache,
-        **given,
-    )
-
-
-LAYERS = {"layers.shape": "first append", "layers.range": "clamped at 0"}
-layers = layers_adapter(
-    "layers",
-    lambda config: transformers.DynamicCache(config=config),
-    dialect=LAYERS | {"layers.resumes": "whole"},
-    **CROP,
-)
-layers_recording = layers_adapter("layers-recording", recording, dialect=LAYERS | {"layers.spare": "any"}, **CROP)
-layers_static = layers_adapter(
-    "layers-static",
-    lambda config: transformers.StaticCache(config=config, max_cache_len=ROWS),
-    dialect={"layers.shape": "first append, for good"},
-    limits={"rows": ROWS},
+growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP, **GATHERED)
+sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP, **GATHERED)
+bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"}, **STATIC_CROP)
+static_sliding = adapter(
+    "static-sliding",
+    "ring",
+    static,
+    dialect={"ring.shape": "first append, for good", "ring.rewind": 0},
+    **STATIC_CROP,
 )
