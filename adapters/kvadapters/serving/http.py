@@ -205,14 +205,20 @@ class Server(Driver):
 
 
 _HEADERS = {"Content-Type": "application/json"}
+LIKELIEST: dict[str, Any] = {"repeat_penalty": 1.0}
+"""What llama-cpp-python's server needs beside a temperature of 0: else it makes tokens of a text less likely."""
 
 
 def _forms(probe: Probe) -> list[dict[str, Any]]:
     """Give forms of asking for logprobs, the best first: of all ids, of some, of none."""
     if probe.output == "tokens":
-        return [{}]
-    named = {"return_tokens_as_token_ids": True}
-    return [{"logprobs": k, **more} for k in (probe.layout.vocabulary, -1, 20, 5) for more in (named, {})] + [{}]
+        return [LIKELIEST, {}]
+    named: dict[str, Any] = {"return_tokens_as_token_ids": True}
+    more = [{**named, **LIKELIEST}, named, LIKELIEST, {}]
+    return [{"logprobs": k, **each} for k in (probe.layout.vocabulary, -1, 20, 5) for each in more] + [
+        LIKELIEST,
+        {},
+    ]
 
 
 def _told(sample: Sample, probe: Probe) -> str:

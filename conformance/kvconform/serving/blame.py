@@ -97,9 +97,9 @@ def _prefix(source: Asked, one: Asked, aim: Aim) -> str:
     ids = one.request.tokens
     rows = shared(source.texts[0], ids)
     cached = one.answer.cached if one.answer else None
-    if min(rows, cached or rows) > len(source.request.tokens):
-        return "SERVE-16" if _drafts(source, rows, aim) == "SERVE-16" else "SERVE-7"
     if rows == len(ids):
         return "SERVE-5"
+    if min(rows, cached or rows) > len(source.request.tokens):
+        return "SERVE-16" if _drafts(source, rows, aim) == "SERVE-16" else "SERVE-7"
     # what is shared ends at a block in each shortest history of a hit; beside one, where that matters
     return "SERVE-4" if rows % aim.block in (1, aim.block - 1) else "SERVE-2"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -110,3 +110,33 @@ def test_a_server_that_takes_words_is_asked_in_words() -> None:
         assert server.declared.tells == "tokens"
         assert server.wait(server.submit(Request((3, 4, 5), new=2))).samples[0].tokens == (6, 7)
         served.shutdown()
+
+
+class Strict(LlamaServer):
+    """Refuses what it does not know, or makes repeated tokens less likely unless told not to."""
+
+    knows: ClassVar[bool] = False
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(asked)
+        if "repeat_penalty" in asked and not self.knows:
+            self._send('{"error": "repeat_penalty is not known"}', 400)
+        else:
+            self._send(json.dumps({"choices": [{"index": 0, "text": "t3 " * asked["max_tokens"]}]}))
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_server_that_makes_repeated_tokens_less_likely_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    monkeypatch.setattr(Strict, "knows", knows)
+    monkeypatch.setattr(Strict, "asked", [])
+    probe = Probe.of("qwen3", "full", "tokens")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Strict) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        driver = Server(f"http://127.0.0.1:{server.server_address[1]}/v1", "m", probe)
+        driver.wait(driver.submit(Request((0, 1, 2))))
+        server.shutdown()
+    assert Strict.asked[-1].get("repeat_penalty") == (1.0 if knows else None)

@@ -112,3 +112,9 @@ def test_company_that_a_failure_needs_is_blamed_before_drafts(run: Run) -> None:
 def test_what_nothing_related_explains_is_a_matter_of_what_came_before(run: Run) -> None:
     asked = played(run, "; ".join(f"ask x{i} 2" for i in range(LONG + 1)))
     assert blamed(asked, [Wrong(LONG, "failed", "no answer")], {"ask"}, run.aim, {}) == "SERVE-17"
+
+
+@pytest.mark.parametrize("words", ["ask a 8; ask b a[:8]", "ask a 7 new=2; ask b a"])
+def test_a_prompt_that_was_there_as_a_whole_is_blamed_on_what_is_computed_of_it(run: Run, words: str) -> None:
+    asked = played(run, words)
+    assert blamed(asked, [Wrong(1, "failed", "no answer")], {"ask"}, run.aim, {}) == "SERVE-5"
