@@ -32,6 +32,7 @@ def blamed(
         return plain[first.sort]
     for clause, found in (
         ("SERVE-13", "cancel" in steps),
+        ("SERVE-10", _company(asked, counted) == "SERVE-10"),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),
         ("SERVE-8", len(salts) > 1),
         ("SERVE-18", first.sort == "answer" and one.request.stop is not None),

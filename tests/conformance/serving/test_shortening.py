@@ -118,3 +118,10 @@ def test_what_nothing_related_explains_is_a_matter_of_what_came_before(run: Run)
 def test_a_prompt_that_was_there_as_a_whole_is_blamed_on_what_is_computed_of_it(run: Run, words: str) -> None:
     asked = played(run, words)
     assert blamed(asked, [Wrong(1, "failed", "no answer")], {"ask"}, run.aim, {}) == "SERVE-5"
+
+
+@pytest.mark.parametrize(("preemptions", "clause"), [(1, "SERVE-10"), (0, "SERVE-14")])
+def test_samples_are_blamed_where_none_was_preempted(run: Run, preemptions: int, clause: str) -> None:
+    asked = played(run, "submit y 14 new=8 samples=2; ask z 11 new=6")
+    wrong, counted = [Wrong(0, "extra", "layer 0 (full)", 0, 15)], {"preemptions": preemptions}
+    assert blamed(asked, wrong, {"submit", "ask"}, run.aim, counted) == clause

@@ -25,8 +25,7 @@ them off where they were first found. Each engine is judged twice. *By requests*
 requests at most, which sees answers alone. *By its log*: `kvconform check`, which sees what the scheduler decided
 in random lives, and no answer. The numbers are requests until the fault was found, without those that made a
 history short. The log of a fault that the scheduler does not decide is *clean*: a kernel, a copy, a scale or a bias
-is wrong, and no table is. What is left empty was not judged since the engine was changed. Of the faults that were
-found and rightly blamed before the histories of requests were changed last, most were not asked again.
+is wrong, and no table is. What is left empty was not judged since the engine was changed.
 
 By requests {found} of {asked} were found. {blamed} of these were made short and blamed, {named} of them on a clause
 that their trigger belongs to. Of {logs} the log was judged: the logs of {decided} are of faults of the scheduler,
