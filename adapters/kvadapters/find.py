@@ -39,6 +39,7 @@ ENGINES = {
     "transformers-sliding": "kvadapters.engines.transformers:sliding",
     "transformers-static": "kvadapters.engines.transformers:bounded",
     "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
+    "transformers-batch": "kvadapters.engines.transformers_batch:ragged",
     "transformers-layers": "kvadapters.engines.transformers_layers:layers",
     "transformers-layers-recording": "kvadapters.engines.transformers_layers:layers_recording",
     "transformers-layers-static": "kvadapters.engines.transformers_layers:layers_static",

@@ -396,3 +396,44 @@ class HidesTheOldest(RaggedModel):
                 if query is not None:
                     query.pop(rows[0], None)
         return shown
+
+
+class SelectsAnything(RaggedModel):
+    """transformers: a cache takes any order, one of nothing too, and looks at no number while it holds no rows."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        with may("ok refused"):
+            super().filter(order)
+
+    def reorder(self, order: Sequence[int]) -> None:
+        with may("ok refused"):
+            super().reorder(order)
+
+    def repeat(self, times: int) -> None:
+        with may("ok refused"):
+            super().repeat(times)
+
+
+class EmptiedKeepsItsBatch(RaggedModel):
+    """transformers: a cache of which all rows were cropped is left out when sequences are chosen, and then takes no
+    rows of so many."""
+
+    holds = 0
+    """The sequences of the tensors that it was left with; 0 for none."""
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        if self.holds not in (0, len(self.all)) and not any(self.sequences()):
+            raise Unsaid("error refused")
+        super().feed(keys, values, lengths)
+        self.holds = len(self.all)
+
+    def filter(self, order: Sequence[int]) -> None:
+        super().filter(order)
+        self._chosen()
+
+    def repeat(self, times: int) -> None:
+        super().repeat(times)
+        self._chosen()
+
+    def _chosen(self) -> None:
+        self.holds = len(self.all) if any(self.sequences()) else self.holds

@@ -41,6 +41,7 @@ BROKEN = {
     "mlx-rotating-keep": SINK,
     "mlx-batch-rotating": SENSELESS | HALF,
     "mlx-ragged": RAGGED,
+    "transformers-batch": {"CACHE-2", "CACHE-3", *(f"RAGGED-{n}" for n in (3, 9, 15, 16, 17, 18, 19, 24))},
     "transformers-dynamic": SENSELESS | NO_ROWS,
     "transformers-static": SENSELESS | NO_ROWS | {"BOUNDED-2", "BOUNDED-19"},
     "transformers-sliding": SENSELESS | HALF | NO_ROWS | {"RING-6", "MASK-2", "MASK-8"},

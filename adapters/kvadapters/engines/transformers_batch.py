@@ -1,0 +1,146 @@
+"""Hugging Face transformers: the sequences of a `DynamicCache` put in another order, dropped and repeated, as beam
+search does.
+
+Its sequences have one length: what is shorter, callers pad, and keep a mask of. Not claimed: blocks of unequal
+lengths, trims by unequal counts and over a window. It has no calls that join sequences or take them out. `update`
+returns the tensors of the cache, so that nobody else owns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvadapters.engines import transformers as one
+from kvspec.contract import Pair
+from kvspec.errors import CannotRun, Unsupported
+from kvspec.geometry import Array, Config
+
+try:
+    import torch
+
+    from kvadapters.arrays.torch import from_engine, to_engine
+except ImportError as e:
+    raise CannotRun(f"torch cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
+
+WITHOUT = ("scribble", "right", "uneven", "zero", "wide", "each", "back", "extend")
+"""What a `DynamicCache` has no calls for, or leaves to its caller."""
+
+
+class EvenBatch:
+    """A cache, how many sequences its caller has in it, and what its last update returned."""
+
+    def __init__(self, config: Config) -> None:
+        if config.padding != "left":
+            raise Unsupported("transformers pads on the left")
+        self.made, self.config, self.batch = one.dynamic(config), config, config.batch
+        self._fed: tuple[Pair, Array, int] | None = None
+
+    def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
+        """Make the mask as a model does, then update. Raises Unsupported for padding, and ValueError for lengths
+        that are none of this block: both are the caller's."""
+        if len(lengths) != self.batch or not set(lengths) <= set(range(keys.shape[2] + 1)):
+            raise ValueError(f"lengths {lengths} of a block of {keys.shape[2]} columns")
+        if set(lengths) != {keys.shape[2]}:
+            raise Unsupported("sequences of one length alone")
+        first, n = self._length(), keys.shape[2]
+        mask = from_engine(self._mask(n)) if n else np.zeros((1, 1, 0, first), bool)
+        rows = self.made.cache.update(to_engine(keys), to_engine(values), 0)
+        self._fed = Pair(*map(from_engine, rows)), mask, first
+
+    def _mask(self, n: int) -> Any:
+        made = one.Cache(self.made.cache, self.config.changed(batch=self.batch))
+        columns, _ = self.made.cache.get_mask_sizes(n, 0)
+        found = one.mask(made, n)
+        whole = torch.ones(n, columns, dtype=torch.bool) if found is None else found
+        return whole.expand(self.batch, 1, n, columns)
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Crop all by one number."""
+        (count,) = set(counts)
+        if len(counts) != self.batch:
+            raise ValueError(f"{len(counts)} counts for {self.batch} sequences")
+        self.made.cache.crop(-count)
+        self._fed = None
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these."""
+        self.made.cache.batch_select_indices(torch.tensor(list(order)))
+        self._now(len(order))
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Put the beams in another order."""
+        self.made.cache.reorder_cache(torch.tensor(list(order)))
+        self._now(len(order))
+
+    def repeat(self, times: int) -> None:
+        """Repeat each, side by side."""
+        self.made.cache.batch_repeat_interleave(times)
+        self._now(self.batch * times)
+
+    def _now(self, batch: int) -> None:
+        self.batch, self._fed = batch, None
+
+    def _length(self) -> int:
+        return int(self.made.cache.get_seq_length())
+
+    def sequences(self) -> list[int]:
+        """All have one length."""
+        return [self._length()] * self.batch
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """The rows that the layer keeps of a sequence."""
+        layer = self.made.cache.layers[0]
+        if not self._length():
+            return Pair(*(np.empty(self.config.shape(kind, 0)[1:], np.float32) for kind in "kv"))
+        return Pair(*(from_engine(a[sequence]) for a in (layer.keys, layer.values)))
+
+    def positions(self) -> Array | None:
+        """Counted on from the length before the update."""
+        if self._fed is None:
+            return None
+        _, mask, first = self._fed
+        return np.tile(np.arange(first, first + mask.shape[2]), (self.batch, 1))
+
+    def history(self) -> Pair:
+        """What the update returned."""
+        return self._last[0]
+
+    def starts(self) -> list[int]:
+        """There is no padding."""
+        return [0] * self.batch
+
+    def holds(self) -> list[int]:
+        """What the last update returned of each; before that nothing that a block had."""
+        width = self._length() if self._fed is None else self._fed[0][0].shape[2]
+        return [width] * self.batch
+
+    def mask(self) -> Array:
+        """The mask that was made before the update."""
+        return self._last[1]
+
+    @property
+    def _last(self) -> tuple[Pair, Array, int]:
+        assert self._fed is not None
+        return self._fed
+
+
+class BatchAdapter:
+    """Opens batches of sequences of one length."""
+
+    def describe(self) -> dict[str, Any]:
+        """What transformers has of them."""
+        said = one.growing.describe()
+        own = {"level": "visible", "without": [*WITHOUT]}
+        return {**said, "name": "transformers-batch", "chapters": {"ragged": own}}
+
+    def open(self, kind: str, config: Config) -> EvenBatch:
+        """A fresh cache. Raises Unsupported for other kinds."""
+        if kind != "ragged":
+            raise Unsupported(f"no kind {kind}")
+        return EvenBatch(config)
+
+
+ragged = BatchAdapter()
