@@ -1,16 +1,18 @@
-"""Walks, made again by a claim of every chapter and answered by the reference, as `freeze_vectors` writes them."""
+"""Walks and worked examples at real geometry, made again by a claim of every chapter and answered by the reference,
+as `freeze_vectors` writes them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_walks import name
-from kvconform.generate.walks import SCALES, Walks
+from kvconform.generate.real_geometry import GEOMETRIES
+from kvconform.generate.walks import SCALES, WALKED, Walks, left_by
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.trace import Outcome, Trace
@@ -20,21 +22,29 @@ VERSION = 1
 """Version of the document."""
 
 NOTES = (
-    "The walks of a run at each scale, and of a run of few traces: the configuration, the operations, a hash of "
-    "all that the reference answers, and how each operation ends: 0 stands for the first outcome, 1 for the second."
+    "The walks of a run at each scale, and of a run of few traces, and the worked examples at each geometry: the "
+    "configuration, the operations, a hash of all that the reference answers, and how each operation ends: 0 is "
+    "the first outcome, 1 the second."
 )
 """What the document says of itself."""
 
 
 def compute(kind: str) -> str:
-    """Make the walks of a kind, and have the reference answer them; give the text of the file to freeze."""
-    outcomes, walks = dict[Outcome, str](), dict[str, list[Any]]()
-    for scale, few in product(SCALES, (True, False)):
-        made = Walks(kind, frozenset(CHAPTERS), scale, few=few).all()
-        walks[name(scale, few)] = [_line(trace, outcomes) for trace in made]
+    """Make the walks of a kind, and its worked examples at real geometry, and have the reference answer them; give
+    the text of the file to freeze."""
+    outcomes = dict[Outcome, str]()
+    walks = {name: [_line(kind, trace, outcomes) for trace in made] for name, made in _made(kind).items()}
     said = {"kind": kind, "notes": NOTES, "chapters": sorted(CHAPTERS)}
     head = {**said, "outcomes": list(map(outcome_text, outcomes))}
     return document(head, "walks", "{\n" + ",\n".join(map(_text, walks.items())) + "\n}")
+
+
+def _made(kind: str) -> dict[str, Sequence[Trace]]:
+    """Make the traces of a kind, by their names."""
+    all_, each = frozenset(CHAPTERS), product(SCALES, (True, False))
+    walks = {name(scale, few): [*Walks(kind, all_, scale, few=few).all()] for scale, few in each}
+    walked = [walks[name(scale, few=True)] for scale in WALKED]
+    return walks | {geometry.name: left_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
 
 
 def document(head: Mapping[str, Any], name: str, body: str) -> str:
@@ -43,10 +53,10 @@ def document(head: Mapping[str, Any], name: str, body: str) -> str:
     return json.dumps(whole, indent=1)[:-2] + f',\n "{name}": {body}}}\n'
 
 
-def _line(trace: Trace, outcomes: dict[Outcome, str]) -> list[Any]:
-    """Write a walk with what the reference answers; note its outcomes."""
-    text = "; ".join(map(notation.words, trace.ops))
-    return [trace.config.to_json(), text, *answered(trace, notation.operations(text), outcomes)]
+def _line(kind: str, trace: Trace, outcomes: dict[Outcome, str]) -> list[Any]:
+    """Write a trace with what the reference answers; note its outcomes."""
+    text, other = "; ".join(map(notation.words, trace.ops)), {"kind": trace.kind} if trace.kind != kind else {}
+    return [trace.config.to_json() | other, text, *answered(trace, notation.operations(text), outcomes)]
 
 
 def answered(trace: Trace, ops: Ops, outcomes: dict[Outcome, str]) -> tuple[str, str]:

@@ -1,5 +1,5 @@
-"""Walks with what the reference answers, frozen: those of the default seed by a claim of every chapter. An adapter
-that claims less walks by what it claims."""
+"""Walks and worked examples at real geometry, frozen with what the reference answers: those of the default seed by
+a claim of every chapter. An adapter that claims less is given those of what it claims."""
 
 from __future__ import annotations
 
@@ -43,5 +43,7 @@ def read(kind: str, name: str) -> tuple[Trace, ...]:
 
 
 def _trace(kind: str, outcomes: dict[str, Outcome], config: Any, text: str, digest: str, ends: str) -> Trace:
-    frozen = Frozen(digest, tuple(map(outcomes.__getitem__, ends)))
-    return Trace(kind, config_from_json(config, kind), notation.operations(text), frozen)
+    """An example may begin with a cache of another kind."""
+    frozen, kind = Frozen(digest, tuple(map(outcomes.__getitem__, ends))), config.get("kind", kind)
+    fields = {name: size for name, size in config.items() if name != "kind"}
+    return Trace(kind, config_from_json(fields, kind), notation.operations(text), frozen)

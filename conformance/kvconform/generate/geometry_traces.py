@@ -8,13 +8,16 @@ from functools import cache, cached_property
 
 from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
-from kvconform.generate.real_geometry import Geometry, Met, at, beyond, options
-from kvconform.generate.variations import blind
+from kvconform.generate.real_geometry import WITH, Geometry, Met, at, beyond, options
+from kvconform.generate.variations import LOOKS, blind
+from kvconform.oracle.follow import ModelledTrace
 from kvspec.chapters import CHAPTERS
+from kvspec.operations.arguments import allowed_words
 from kvspec.operations.table import (
     ARGUMENTS,
     OF_KIND,
     OPEN,
+    OPERATIONS,
     RUN,
     Operation,
     argument,
@@ -32,6 +35,9 @@ Operations = frozenset[str]
 OWN = {"kv_heads", "k_dim", "v_dim"}
 """Arguments of an operation that has a geometry of its own."""
 
+WHERE = {"layer", "sequence", "fill", "input", "resident"}
+"""Arguments that say where rows are and what they hold: other traces have all of them."""
+
 SOME = 32
 """Rows of a page, or of a store's layer, in traces that were moved from another kind."""
 
@@ -41,6 +47,17 @@ def called(op: Operation) -> str:
     layer, sequence = op.get("layer"), op.get("sequence")
     one = "" if sequence is None else " sequence" if sequence else " first sequence"
     return f"{op['op']}{'' if layer is None else ' layer'}{one}"
+
+
+def chosen(op: Operation) -> Iterator[str]:
+    """Name the options that an operation is given: a word with the option, a text with what it begins with. What a
+    cache is opened with is named by its config."""
+    for argument_ in ARGUMENTS[op["op"]].values() if not OPERATIONS[op["op"]].config else ():
+        said = op.get(argument_.name, argument_.default)
+        if not argument_.required and said != argument_.default and argument_.name not in WHERE:
+            text = allowed_words(argument_) or argument_.holds == "scaling"
+            word = f"={str(said).partition(':')[0]}" if text else ""
+            yield f"{WITH} {op['op']} {argument_.name}{word}"
 
 
 @dataclass(frozen=True)
@@ -73,14 +90,15 @@ def traces(
     other traces have `done`, and traces that take other chapters. One trace is observed only at its end."""
     left = [each for each in _candidates(kind) if each.chapters <= chapters]
     wanted = {name for each in left for name in each.operations if name.split()[0] not in {RUN.name, *done}}
-    chosen, own = list[Trace](), list[Trace]()
+    given, own = list[Trace](), list[Trace]()
     while left and (best := max(left, key=lambda each: each.worth(wanted))).worth(wanted):
         left.remove(best)
-        if trace := at(best.trace, geometry):
-            chosen.append(trace)
-            own += [trace] if trace.kind == kind and best.is_done else []
-            wanted -= best.operations
-    return (*chosen, blind(max(own, key=_length) if own else _longest(kind, geometry, chapters)))
+        trace = at(best.trace, geometry)
+        if trace and (shows := best.operations & wanted & {*_done(trace), *options(kind, trace.config)}):
+            given.append(trace)
+            own += [trace] if trace.kind == kind and best.is_done and _length(trace) else []
+            wanted -= shows
+    return (*given, blind(max(own, key=_length) if own else _longest(kind, geometry, chapters)))
 
 
 def calls(kind: str) -> Operations:
@@ -89,8 +107,8 @@ def calls(kind: str) -> Operations:
 
 
 def _length(trace: Trace) -> int:
-    """Count the operations of a trace, but those that open caches."""
-    return sum(op["op"] != OPEN.name for op in trace.ops)
+    """Count the operations of a trace, but those that open caches or only look."""
+    return sum(op["op"] not in (OPEN.name, *LOOKS) for op in trace.ops)
 
 
 def _longest(kind: str, geometry: Geometry, chapters: frozenset[str]) -> Trace:
@@ -136,14 +154,21 @@ def _others(kind: str, lacks: Collection[str]) -> Iterator[_Shown]:
         if shows and example.trace.kind != kind and (trace := moved(example.trace, kind)):
             few = {name: SOME for name in ("max_len", "page_size") if getattr(trace.config, name)}
             trace = replace(trace, config=trace.config.changed(**few))
-            steps = walk(trace, trace.ops).steps  # another kind may refuse what this one took
-            done = (called(op) for op, step in zip(trace.ops, steps, strict=True) if step.result == "ok")
-            yield _Shown(trace, frozenset(done))
+            yield _Shown(trace, frozenset(_done(trace)))  # another kind may refuse what this one took
+
+
+def _done(trace: Trace) -> Iterator[str]:
+    """Name the operations of a trace that are not refused, and their options."""
+    following = ModelledTrace(trace)
+    for op in trace.ops:
+        for part in parts_of(op) if following.follow(op).result == "ok" else ():
+            yield called(part)
+            yield from chosen(part)
 
 
 def _operations(example: Example) -> dict[str, Operations]:
-    """Give the operations that caches of each kind do in an example, and the options of the first cache if it is
-    given rows. Leave out operations that are refused or that name a geometry of their own."""
+    """Give the operations that caches of each kind do in an example, with their options, and what the first cache
+    has if it is given rows. Leave out operations that are refused or that name a geometry of their own."""
     kinds, found, filled = {"A": example.trace.kind}, dict[str, Operations](), set[str]()
     for op, row in zip(example.trace.ops, example.rows, strict=True):
         if op["op"] == OPEN.name:
@@ -152,7 +177,7 @@ def _operations(example: Example) -> dict[str, Operations]:
         if row.said and "refused" not in said and "unsupported" not in said:
             for part in (part for part in parts_of(op) if not OWN & set(part) and cache_of(part) in kinds):
                 kind = kinds[cache_of(part)]
-                found[kind] = found.get(kind, frozenset()) | {called(part)}
+                found[kind] = found.get(kind, frozenset()).union({called(part)}, chosen(part))
                 filled |= {cache_of(part)} if "fill" in ARGUMENTS[part["op"]] else set()
     kind, config = example.trace.kind, example.trace.config
     return found | ({kind: found[kind].union(options(kind, config))} if "A" in filled else {})

@@ -15,9 +15,11 @@ PAIRS = 1 << 20
 
 
 def _over(b: int, random: Random, window: int = 0) -> str:
-    """Reach b - 1 rows unseen, then look at every row over the boundary, go back over it, and on."""
+    """Reach b - 1 rows unseen, then look at every row over the boundary, go back over it, and on. A row beyond a
+    window, ask for the way back."""
     back = f"rewind {b - 1}; append 1; " if b > 1 and (not window or b <= window) else ""
-    return f"{unseen(*chunks(b - 2, random), 'append 1')}append 1; {back}append 2; view"
+    beyond = f"append 1; ask {b}; append 1" if window == b else "append 2"
+    return f"{unseen(*chunks(b - 2, random), 'append 1')}append 1; {back}{beyond}; view"
 
 
 def _step(kind: str, b: int, random: Random) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import Any
 
 from kvspec.contract import Description
 from kvspec.geometry import OWN, Config, forms, heads_of, valid
 from kvspec.geometry import SIZES as FIELDS
 from kvspec.operations.table import (
+    ARGUMENTS,
     OPEN,
     RUN,
     TAKES_QUERIES,
@@ -242,10 +244,15 @@ def _layered(config: Config, layers: int) -> dict[str, Any]:
 
 
 def _heads(op: Operation, cache: _Cache) -> Operation:
-    """As many query heads for each head as before, if there may be so many."""
-    each, rest = divmod(op.get("heads") or 0, cache.was.kv_heads)
-    fits = each and not rest and each * cache.now.kv_heads <= MOST_HEADS
-    return {"heads": (each if fits else 1) * cache.now.kv_heads} if each and not rest else {}
+    """As many query heads for each head as there may be, where there were several; and what is said of each."""
+    each, rest = divmod(op.get("heads") or cache.was.kv_heads, cache.was.kv_heads)
+    if "heads" not in ARGUMENTS[op["op"]] or not each or rest:
+        return {}
+    most = max(1, MOST_HEADS // cache.now.kv_heads) if each > 1 else 1
+    heads, changed = most * cache.now.kv_heads, {"heads": most * cache.now.kv_heads} if op.get("heads") else {}
+    said = numbers_in(op["head_sinks"]) if op.get("head_sinks") else []
+    whole = len(said) == each * cache.was.kv_heads
+    return changed | ({"head_sinks": listed(islice(cycle(said), heads))} if whole else {})
 
 
 def _last(op: Operation, cache: _Cache) -> Operation:

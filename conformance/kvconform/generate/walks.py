@@ -19,7 +19,7 @@ from typing import Any
 
 from kvconform.generate import frozen_walks, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
-from kvconform.generate.real_geometry import PAIRED, WITH, Geometry
+from kvconform.generate.real_geometry import GEOMETRIES, PAIRED, WITH, Geometry
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
@@ -62,6 +62,9 @@ SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
 rows as wide as DeepSeek's; many heads and layers; two sizes beyond a boundary each; long caches, wide and narrow;
 many rows at once."""
 
+WALKED = LATENT, MANY
+"""The scales of real widths, and of many heads: what is done there needs no worked example of that size."""
+
 
 @dataclass(frozen=True)
 class Move:
@@ -103,7 +106,7 @@ def _needs(text: str) -> frozenset[str]:
     return frozenset().union(*map(chapters_of, notation.operations(plain)))
 
 
-SOME = {"fill": "", "refresh": "", "t": "t", "w": "w", "g": "g"}
+SOME = {"fill": "", "refresh": "", "t": "t", "w": "w", "g": "g", "one": "p"}
 """What stands for names in braces where only the words of a move count; a number for all others."""
 
 
@@ -326,13 +329,11 @@ def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Tr
     return chain.from_iterable(given(kind, chapters, scale, seed) for scale in SCALES)
 
 
-@cache
-def done(kind: str, layers: int) -> frozenset[str]:
-    """Give the operations that the walks of any run do at real widths and with many heads. Give none if more layers
-    are wanted than the walks of the kind have."""
-    each = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in (LATENT, MANY)]
-    fewer = {trace.config.layers or layers for trace in each[1]} - {layers, MANY.layers}
-    taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in each)
+def done(walks: Sequence[Sequence[Trace]], layers: int) -> frozenset[str]:
+    """Give the operations that walks do at each of the `WALKED` scales. Give none if more layers are wanted than
+    they have."""
+    fewer = {trace.config.layers or layers for trace in walks[-1]} - {layers, MANY.layers}
+    taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in walks)
     return frozenset() if fewer and layers > MANY.layers else frozenset.intersection(*taken)
 
 
@@ -347,7 +348,18 @@ def _taken(trace: Trace) -> Iterator[str]:
 
 def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozenset(CHAPTERS)) -> tuple[Trace, ...]:
     """Give worked examples of these chapters at a geometry, for what no walk does there. That is each option of a
-    kind with wide rows, and each operation with wide rows and many heads."""
+    kind and of its operations with several heads of wide rows, and each operation with many heads."""
+    if geometry in GEOMETRIES and chapters == frozen_walks.claimed(kind):
+        return frozen_walks.read(kind, geometry.name)
+    walks = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in WALKED]
+    return left_by(walks, kind, geometry, chapters)
+
+
+def left_by(
+    walks: Sequence[Sequence[Trace]], kind: str, geometry: Geometry, chapters: frozenset[str]
+) -> tuple[Trace, ...]:
+    """The same for these walks, those of a run of few traces at each of the `WALKED` scales."""
     wide, many = (getattr(geometry, name) >= PAIRED[name][0] for name in ("k_dim", "kv_heads"))
-    walked = frozenset() if wide and many else done(kind, geometry.layers)
-    return geometry_traces.traces(kind, geometry, walked if wide else walked | {WITH}, chapters)
+    walked = frozenset() if wide and many else done(walks, geometry.layers)
+    options = wide and geometry.kv_heads > 1
+    return geometry_traces.traces(kind, geometry, walked if options else walked | {WITH}, chapters)

@@ -215,6 +215,7 @@ WALKS = Moves(
     {
         ("store",): (
             "batch {m}",
+            "batch {fewer}; step{fill}; step; batch {m}; step{fill}",
             "batch 0",
             "scatter {s} {least}",
             "scatter {s} {here} layer={l}",

@@ -269,6 +269,7 @@ def numbers(session: Any, random: Random) -> Numbers:
     cache, saved = session.caches["A"], session.snapshots.get("s")
     offset = int(cache.offset)
     found = {"to": inside(offset, random), "beyond": beyond(offset, random), "length": offset}
+    found |= {"half": offset // 2, "late": offset - offset // 4}
     if saved is not None:
         found |= {"stop": random.choice((saved.stop, saved.stop, max(saved.start, saved.stop - 1)))}
         found |= {"later": saved.stop + random.choice((1, 2))}

@@ -247,6 +247,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
     size = pool.size
     n = random.choice((size, size + 1, 2 * size, 3 * size + 2, 1))
     found: Numbers = {"gone": gone, "n": n, "t": "xyz"[random.randrange(3)], "m": size}
+    found |= {"one": random.choice("pq"), "at": random.choice((0, n - 1, n // 2))}
     if pool.all:
         found["s"] = random.choice(sorted(pool.all))
         found["k"] = len(pool.all[found["s"]].proposed)
@@ -266,11 +267,13 @@ WALKS = Moves(
         ("keyed",): (
             "request x{n}{t}",
             "request y{n}x{m} chunk={m}",
-            "request x{n} salt=s",
-            "request x{n} adapter=s",
-            "request x{n} media=p@0",
+            "request x{n}{t} salt={one}",
+            "request x{n}{t} adapter={one}",
+            "request x{n}{t} media={one}@{at}",
             "match x{n}{t}",
-            "match y{n}{t} adapter=s",
+            "match x{n}{t} salt={one}",
+            "match x{n}{t} media={one}@{at}",
+            "match x{n}{t} adapter={one}",
             "compute {s} {m}",
             "answer {s} {t}",
             "propose {s} {t}{t}",

@@ -230,11 +230,11 @@ def _numbers(session: Any, random: Random) -> Numbers:
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
-    """Repeat layers of several views up to the scale's number of layers."""
+    """Repeat layers of several views up to the scale's number of layers. Two that hold as much are neighbours."""
     size = scale.size(turn)
-    few = [f"window:{size}", "full", f"chunk:{max(2, size - 1)}", f"sinks:2:{size}"]
-    of = ",".join((few * scale.layers)[: max(2, scale.layers)])
-    return scale.fields(f"of={of} layers={max(2, scale.layers)}"), unseen(scale)
+    few = [f"window:{size}", "full", "full", f"chunk:{max(2, size - 1)}", f"sinks:2:{size}"]
+    n = max(len(few), scale.layers)
+    return scale.fields(f"of={','.join((few * n)[:n])} layers={n}"), unseen(scale)
 
 
 WALKS = Moves(

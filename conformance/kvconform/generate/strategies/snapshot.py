@@ -203,6 +203,7 @@ WALKS = Moves(
             "restore s {later}",
             "restore s {stop}; rewind {to}",
             "snapshot t; split t {to} p q; merge p q s",
+            "snapshot t {half}; split t {late} p q; merge p q u; rewind {half}; restore u {length}; append 1",
             "snapshot v; close v; restore v 1",
         ),
         ("layers",): (

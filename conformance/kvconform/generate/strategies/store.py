@@ -198,6 +198,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
         s = random.choice((0, len(store.batched.all) - 1, random.randrange(len(store.batched.all))))
         found |= {"s": s, "back": inside(store.batched.all[s].length, random)}
         found |= {"far": beyond(store.batched.all[s].length, random), "gone": len(store.batched.all)}
+        found |= {"fewer": -(-2 * len(store.batched.all) // 3)}
     return found
 
 
