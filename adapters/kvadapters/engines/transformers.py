@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache as cached
+from inspect import signature
 from typing import Any
 
 from kvadapters.update import UpdateAdapter
@@ -24,6 +25,9 @@ try:
     from kvadapters.engines.torch import adapter as torch_adapter
 except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
+
+PAST = "cache" if "cache" in signature(masking_utils.create_causal_mask).parameters else "past_key_values"
+"""What functions that make masks call the cache: its name changed."""
 
 ROWS = 768
 """The least length of static caches with a window. They keep no more rows than their length."""
@@ -66,7 +70,7 @@ def mask(cache: Cache, n: int) -> Any:
         config=model_config(window),
         inputs_embeds=torch.empty(cache.config.batch, n, 1),
         attention_mask=None,
-        past_key_values=cache.cache,
+        **{PAST: cache.cache},
     )
     return or_kernels(found, cache.cache, 0, n)
 

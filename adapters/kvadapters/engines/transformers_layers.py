@@ -13,7 +13,7 @@ from copy import deepcopy
 from functools import cache as cached
 from typing import Any, NamedTuple
 
-from kvadapters.engines.transformers import CROP, ROWS, STATIC_CROP, or_kernels
+from kvadapters.engines.transformers import CROP, PAST, ROWS, STATIC_CROP, or_kernels
 from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
@@ -158,8 +158,8 @@ def layer_mask(model: Model, layer: int, n: int) -> Any:
         config=model.configs[layer],
         inputs_embeds=torch.empty(1, n, 1),
         attention_mask=None,
-        past_key_values=model.cache,
         layer_idx=layer,
+        **{PAST: model.cache},
     )
     return or_kernels(found, model.cache, layer, n)
 
