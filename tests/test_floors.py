@@ -16,7 +16,7 @@ from tools.floors import ROOT, files
 STDLIB = frozenset(sys.stdlib_module_names)
 SPEC = {"kvspec", "numpy", "ml_dtypes", "msgspec"}
 ENGINES = {
-    *("mlx", "mlx_lm", "torch", "transformers", "onnx", "onnxruntime"),
+    *("mlx", "mlx_lm", "mlx_vlm", "torch", "transformers", "onnx", "onnxruntime"),
     *(
         "litgpt",
         "executorch",

@@ -14,7 +14,7 @@ import numpy as np
 from kvadapters.update import Saved, UpdateCache
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config, same_geometry
+from kvspec.geometry import Array, Config
 
 View = tuple[str, tuple[int, ...]]
 """What a layer is, and its sizes: `("window", (3,))`."""
@@ -52,12 +52,16 @@ class LayeredCache(UpdateCache):
         masks = [engine.mask(self.cache, layer, n) for layer in layers] if engine.mask else []
         blocks = [[self._own(a[i : i + 1]) for a in (keys, values)] for i in layers]
         self._returned = [engine.update(self.cache, i, *block) for i, block in enumerate(blocks)]
+        self._held: list[Pair] | None = None
         self._mask, self._queries = masks, n
-        self._counted += n
-        self._given += n
+        self._took(keys, values)
 
     def histories(self) -> list[Pair]:
-        """What the updates returned."""
+        """What the updates returned: at first their arrays, which are the caller's then; later copies of what these
+        held."""
+        if self._held is not None:
+            return [Pair(*(np.array(a) for a in block)) for block in self._held]
+        self._held = [Pair(*(np.array(self.engine.from_engine(a)) for a in block)) for block in self._returned]
         return [Pair(*block) for block in self._returned]
 
     def states(self) -> dict[int, Any]:
@@ -93,8 +97,6 @@ class LayeredCache(UpdateCache):
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Put all layers back. Raises ValueError for those of another model, with which no engine is asked."""
-        if saved is not None and not same_geometry(saved.config, self.config):
-            raise ValueError("these are the caches of another model")
         super().restore(saved, to)
         self._queries = 0
 

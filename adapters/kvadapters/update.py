@@ -28,7 +28,7 @@ import numpy as np
 from kvadapters.arrays import LIBRARIES
 from kvspec.contract import Description, Lengths, Pair, description
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config, valid
+from kvspec.geometry import DTYPES, Array, Config, same_geometry, valid
 from kvspec.masks import Logical
 from kvspec.operations.table import OF_KIND
 from kvspec.registry import CACHES, abilities
@@ -38,6 +38,9 @@ Update = Callable[..., tuple[Any, Any]]
 
 USUAL: dict[str, int | str] = {"made": "before"}
 """What most engines do of the dialects of masks."""
+
+NAMES = {dtype.name: name for name, dtype in DTYPES.items()}
+"""Dtypes by the names that libraries have for them."""
 
 SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees"})
 """Abilities that a function shows, so that they are claimed where it is given; others are named in `also`."""
@@ -76,7 +79,8 @@ class Functions:
     state: Callable[[Any], Any] | None = None
     """Save the whole cache, as the engine does. Nothing is copied: what is saved must not change by itself."""
     set_state: Callable[[Any, Any], Any] | None = None
-    """Put what was saved into a fresh cache. With this, `state` and `trim`, whole snapshots are claimed."""
+    """Put what was saved into a fresh cache, or give the cache that takes its place. With this, `state` and `trim`,
+    whole snapshots are claimed."""
     states: Callable[[Any], Mapping[int, Any]] | None = None
     """Give the state of each layer that folds its tokens, by its number: `[kv_heads, k_dim, v_dim]` in f32; None
     for that of no tokens."""
@@ -118,6 +122,7 @@ class UpdateCache:
         self._returned: Any = None
         self._mask: Any = None
         self._counted = self._queries = self._given = 0
+        self._shaped = self.adapter.says("shape") != "first append"
 
     def _fresh(self) -> Any:
         left = self.adapter.says("counts") == "left only" and self.config.window is not None
@@ -133,6 +138,16 @@ class UpdateCache:
         self._returned = engine.update(self.cache, self._own(keys), self._own(values), *first)
         self._mask = engine.mask(self.cache, n) if engine.mask and late else mask
         self._queries = n
+        self._took(keys, values)
+
+    def _took(self, keys: Any, values: Any) -> None:
+        """Count rows; the first give the cache its geometry where they do that in the engine."""
+        n = keys.shape[2]
+        if n and not self._shaped and len(keys.shape) == len(values.shape) == 4:
+            dtype = NAMES.get(str(keys.dtype).rpartition(".")[2], self.config.dtype)
+            widths = {"k_dim": keys.shape[3], "v_dim": values.shape[3]}
+            self.config = self.config.changed(kv_heads=keys.shape[1], dtype=dtype, **widths)
+        self._shaped = self._shaped or n > 0
         self._counted += n
         self._given += n
 
@@ -224,18 +239,21 @@ class UpdateCache:
 
     def restore(self, saved: Saved | None, to: int) -> None:
         """Put what was saved into a fresh cache and trim it; it then replaces this cache. Raises ValueError for a
-        row that was not saved, for which no engine is asked."""
+        row that was not saved, and for a cache of another geometry, for which no engine is asked."""
         if saved is None:
             return self.rewind(to)
+        if not same_geometry(saved.config, self.config):
+            raise ValueError("it was saved of a cache of another geometry")
         if not 0 <= to <= saved.stop:
             raise ValueError(f"{saved.stop} rows were saved")
         if self.engine.set_state is None:
             raise Unsupported("no set_state")
-        cache = self._fresh()
-        self.engine.set_state(cache, saved.state)
+        fresh = self._fresh()
+        other = self.engine.set_state(fresh, saved.state)
+        cache = fresh if other is None else other
         if to != saved.stop:
             self._trim(cache, saved.stop - to)
-        self.cache, self._counted, self._returned = cache, to, None
+        self.cache, self._counted, self._returned, self._shaped = cache, to, None, True
         return None
 
     def mask(self, logical: Logical) -> Array | None:

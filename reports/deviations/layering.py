@@ -243,3 +243,45 @@ class TrimsChunksLess(LayersModel):
         if max(0, to) < max(chunks, default=0) and not full(self):
             raise Unsaid
         super().rewind(to)
+
+
+class LendsItsArrays(LayersModel):
+    """Updates return the arrays that the layers keep: what one does to them is done to the cache."""
+
+    lent = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        self.lent = self.lent or keys.n > 0
+
+    def overwritten(self) -> None:
+        """Nothing is said of a cache whose arrays are overwritten."""
+        if self.lent:
+            raise Unsaid
+
+
+class NoRowsGiveGeometry(LayersModel):
+    """An update with no rows fixes heads, widths and dtype as others do, or raises where they are fixed."""
+
+    fixed = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if not keys.n or self.fixed:
+            if not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n):
+                raise Unsaid("ok refused")
+            self.fixed = True
+        super().append(keys, values)
+
+
+class NoRowsLeaveRoom(LayersModel):
+    """mlx-lm: a full ring takes an update with no rows for a chunk, and drops a row for it; the next single row is
+    written over another one, or raises."""
+
+    short = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if self.short and keys.n == 1:
+            raise Unsaid("ok refused")
+        super().append(keys, values)
+        rings = (size(view) for view in self.views if isinstance(view, Window | Sinks))
+        self.short = not keys.n and (self.short or any(0 < n <= self.offset for n in rings))

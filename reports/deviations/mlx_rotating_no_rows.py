@@ -1,8 +1,9 @@
-"""mlx-lm: after an append of no rows to a full ring, the next row raises. Not claimed.
+"""mlx-lm: a full ring takes an update with no rows for a chunk, and loses a row for it. Wrong result.
 
-CACHE-1, by hand: window=3: five rows, none, one. `RotatingKVCache` takes zero rows for a chunk: it keeps the
-newest W - 1 rows, and the next single row asks for storage of a negative size. Schedulers that hand in empty
-batches meet it.
+RING-1, by window=3: three rows, none, one; RING-17 by four rows, none, one. `RotatingKVCache` keeps the newest
+W - 1 rows, as for a chunk, and adds none. A ring that was just full then writes the next row over one that is
+still seen; one that was full before asks for storage of a negative size. Schedulers that hand in empty batches
+meet it.
 """
 
 import sys
@@ -11,14 +12,15 @@ from importlib.metadata import version
 import mlx.core as mx
 from mlx_lm.models.cache import RotatingKVCache
 
-cache, one, none = RotatingKVCache(max_size=3), mx.ones((1, 1, 1, 2)), mx.zeros((1, 1, 0, 2))
-for _ in range(5):
-    cache.update_and_fetch(one, one)
-cache.update_and_fetch(none, none)
-expected = "3 rows"
-try:
-    seen = f"{cache.update_and_fetch(one, one)[0].shape[2]} rows"
-except ValueError as e:
-    seen = f"ValueError: {e}"
+expected, seen = {}, {}
+for n in (3, 4):
+    cache = RotatingKVCache(max_size=3)
+    for token in (*range(n), None, n):
+        row = mx.full((1, 1, int(token is not None), 1), float(token or 0))
+        try:
+            held = sorted(cache.update_and_fetch(row, row)[0].flatten().tolist())
+        except ValueError as e:
+            held = f"ValueError: {e}"
+    expected[n], seen[n] = [n - 2.0, n - 1.0, float(n)], held
 print(f"mlx-lm {version('mlx-lm')}, mlx {version('mlx')}\nexpected: {expected}\nseen:     {seen}")
 sys.exit(seen == expected)

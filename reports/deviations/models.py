@@ -79,28 +79,127 @@ def _values_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
     return fit(keys._replace(shape=(*values.shape[:3], config.k_dim)), values, config, *keys.shape[:3])
 
 
-class KeysGrowAlone(CacheModel):
+class GrowsBySteps(CacheModel):
+    """mlx-lm: a buffer that grows by steps. How long it is in a cache that was restored is not said."""
+
+    buffer: int | None = 0
+
+    def take(self, serials: list[int]) -> None:
+        if self.buffer is not None and self._grows(len(serials)):
+            step, there = self.config.step, self.buffer if self.offset % self.config.step == 0 else self.offset
+            self.buffer = there + -(-len(serials) // step) * step
+        super().take(serials)
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        super().restore(snapshot, to)
+        self.buffer = None if snapshot is not None else self.buffer
+
+    def _grows(self, n: int) -> bool:
+        return self.buffer is None or self.offset + n > self.buffer
+
+
+class LendsItsFullBuffer(GrowsBySteps):
+    """mlx-lm: an update that fills its buffer returns the buffer itself, which it later writes on."""
+
+    lent = False
+
+    def take(self, serials: list[int]) -> None:
+        super().take(serials)
+        self.lent = self.lent or self.buffer in (None, self.offset)
+
+    def overwritten(self) -> None:
+        """Nothing is said of a cache whose buffer is overwritten."""
+        if self.lent:
+            raise Unsaid
+
+
+class LendsItsArrays(CacheModel):
+    """An update keeps the arrays that it takes, or returns those that it keeps: what one does to them is done to
+    the cache, and the cache writes on them."""
+
+    lent = False
+
+    def take(self, serials: list[int]) -> None:
+        super().take(serials)
+        self.lent = self.lent or bool(serials)
+
+    def overwritten(self) -> None:
+        """Nothing is said of a cache whose arrays are overwritten."""
+        if self.lent:
+            raise Unsaid
+
+
+class NoRowsGiveGeometry(CacheModel):
+    """An update with no rows fixes heads, widths and dtype as others do, or raises where they are fixed."""
+
+    fixed = False
+    """Whether there was an update with no rows."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        config = self.config
+        if not keys.n or self.fixed:
+            if not fit(keys, values, config, config.batch, config.kv_heads, keys.n):
+                raise Unsaid("ok refused")
+            self.fixed = True
+        super().append(keys, values)
+
+
+class NoRowsLeaveRoom(CacheModel):
+    """mlx-lm: a full ring takes an update with no rows for a chunk, and drops a row for it; the next single row is
+    written over another one, or raises."""
+
+    short = False
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if self.short and keys.n == 1:
+            raise Unsaid("ok refused")
+        super().append(keys, values)
+        self.short = not keys.n and (self.short or self.offset >= (self.config.window or self.offset + 1))
+
+
+class LoadsHalf(CacheModel):
+    """BatchRotatingKVCache: one that is loaded has no `_lengths`, so that each update raises."""
+
+    half = False
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        super().restore(snapshot, to)
+        self.half = self.half or snapshot is not None
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        if self.half:
+            raise Unsaid("refused")
+        super().append(keys, values)
+
+
+class TrimsWhatItHas(RingModel):
+    """mlx-vlm's BufferedRotatingKVCache: says of any trim that it can, and trims rows that it needs; or, for a
+    negative number, lengthens the cache."""
+
+    def can_rewind(self, to: int) -> bool:
+        super().can_rewind(to)
+        return True
+
+    def rewind(self, to: int) -> None:
+        with may("ok", "RING-10", "CACHE-7"):
+            super().rewind(to)
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        with may("ok", "RING-10", "SNAP-13", "SNAP-14"):
+            super().restore(snapshot, to)
+
+
+class KeysGrowAlone(GrowsBySteps):
     """mlx-lm: where its buffers grow by steps, an update whose values have another width raises when the buffer of
     the keys has grown and that of the values has not. Nothing shows it until the next update."""
-
-    buffer = 0
 
     def demand_rows(self, keys: Rows, values: Rows) -> None:
         try:
             super().demand_rows(keys, values)
         except (Refused, Unsaid):
-            if keys.n and self.buffer and self._grows(keys.n) and _keys_alone_fit(self, keys, values):
+            if keys.n and self.buffer != 0 and self._grows(keys.n) and _keys_alone_fit(self, keys, values):
                 raise Unsaid("refused") from None
             raise
-
-    def take(self, serials: list[int]) -> None:
-        if self._grows(len(serials)):
-            step, there = self.config.step, self.buffer if self.offset % self.config.step == 0 else self.offset
-            self.buffer = there + -(-len(serials) // step) * step
-        super().take(serials)
-
-    def _grows(self, n: int) -> bool:
-        return self.offset + n > self.buffer
 
 
 def _keys_alone_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
@@ -141,15 +240,30 @@ class KeptRowsHidden(SinkModel):
 
 
 class TrimmedRowsComeBack(CacheModel):
-    """mlx-lm's ConcatenateKVCache: the next update joins its rows to all that there were, trimmed ones too."""
+    """mlx-lm's ConcatenateKVCache: the next update joins its rows, or none, to all that there were, trimmed ones
+    too."""
 
     joined: Sequence[int] = ()
 
     def take(self, serials: list[int]) -> None:
-        if serials:
-            self.tokens = list(self.joined)
+        self.tokens = list(self.joined)
         super().take(serials)
         self.joined = list(self.tokens)
+
+    def snapshot(self, start: int) -> SavedTokens | None:
+        """What is saved has them too, and one that is loaded counts them."""
+        saved = super().snapshot(start)
+        if saved is not None:
+            vars(saved)["joined"] = list(self.joined)
+        return saved
+
+    def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        joined = self.joined if snapshot is None else vars(snapshot)["joined"]
+        with may("ok"):
+            super().restore(snapshot, to)
+        self.joined = joined
+        if snapshot is not None and len(joined) > snapshot.stop:
+            raise Unsaid
 
 
 class WindowOfOne(RingModel):

@@ -24,6 +24,7 @@ PAGE = FOLDER / "shown.md"
 SCRIPTS = {p.stem: p for p in sorted([*FOLDER.glob("*_*.py"), *FOLDER.glob("serving/*_*.py")])}
 ENGINES = {
     "mlx": {"mlx", "mlx_lm"},
+    "mlxvlm": {"mlx", "mlx_vlm"},
     "transformers": {"transformers", "torch"},
     "llama": {"llama_cpp"},
     "litgpt": {"litgpt", "torch"},

@@ -13,7 +13,7 @@ from kvadapters.find import ENGINES
 from tools import left_out
 
 ROWS = json.loads(left_out.FOUND.read_text(encoding="utf-8"))
-MODULES = {"mlx": "mlx_lm", "llama": "llama_cpp"}
+MODULES = {"mlx": "mlx_lm", "mlxvlm": "mlx_vlm", "llama": "llama_cpp"}
 """What an engine is imported as, where that is not the first word of its adapters."""
 
 

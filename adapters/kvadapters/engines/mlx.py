@@ -1,7 +1,8 @@
 """mlx-lm: the caches of `mlx_lm.models.cache`, each by the calls that mlx-lm's own models and server make.
 
-Not claimed: appends of no rows, snapshots as the spec cuts them (a state is taken whole), `free` (one makes a new
-cache), and who owns arrays: the caches that concatenate or rotate return arrays and keep them.
+Arrays go in and out as mlx has them, so that the harness overwrites the very arrays that a model would hold. One
+cache is saved in a file of `save_prompt_cache`; a list of them as a copy, as `LRUPromptCache` makes it. Not
+claimed: snapshots as the spec cuts them (a state is taken whole), and `free` (one makes a new cache).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,6 +43,25 @@ def trim(cache: Any, n: int) -> None:
     caches.trim_prompt_cache(each, n)
 
 
+def saved(cache: Any) -> bytes:
+    """The file that `save_prompt_cache` makes of a cache."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "cache.safetensors")
+        caches.save_prompt_cache(str(file), [cache])
+        return file.read_bytes()
+
+
+def loaded(fresh: Any, file: bytes) -> Any:
+    """The cache that `load_prompt_cache` makes of a file. It grows by the step that was set."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "cache.safetensors")
+        path.write_bytes(file)
+        (cache,) = caches.load_prompt_cache(str(path))
+        mx.eval(cache.state)
+    cache.step = fresh.step
+    return cache
+
+
 def adapter(
     name: str,
     kind: str,
@@ -52,27 +74,26 @@ def adapter(
 
     All take the geometry of the first rows, and trim all rows if asked for more than there are.
     """
+    given = {"trim": trim, "state": saved, "set_state": loaded, "said": SAID, **functions}
     return from_update(
-        f"mlx-{name}",
+        name if name.startswith("mlx") else f"mlx-{name}",
         kind=kind,
-        make=lambda config: _stepping(cache(config), config),
+        make=lambda config: stepping(cache(config), config),
         update=lambda cache, keys, values: cache.update_and_fetch(keys, values),
-        trim=trim,
         arrays="mlx",
-        also=("batch", "step", *also),
+        also=("batch", "step", "zero", "scribble", *also),
         dialect={f"{kind}.shape": "first append", f"{kind}.range": "clamped at 0", **(dialect or {})},
-        said=SAID,
-        **functions,
+        **given,
     )
 
 
-def _stepping(cache: Any, config: Config) -> Any:
+def stepping(cache: Any, config: Config) -> Any:
     """Set the rows by which it grows, 256 by default: an attribute of every class."""
     cache.step = config.step
     return cache
 
 
-def _zeros(config: Config) -> list[int]:
+def zeros(config: Config) -> list[int]:
     """The left padding of a batch of sequences of one length."""
     return [0] * config.batch
 
@@ -109,11 +130,11 @@ rotating_keep = adapter(
     **MASK,
 )
 """The window counts the rows that are kept, and rows keep their positions."""
-batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(_zeros(config)), **LENGTHS, **MASK)
+batch = adapter("batch", "growing", lambda config: caches.BatchKVCache(zeros(config)), **LENGTHS, **MASK)
 batch_rotating = adapter(
     "batch-rotating",
     "ring",
-    lambda config: caches.BatchRotatingKVCache(config.window, _zeros(config)),
+    lambda config: caches.BatchRotatingKVCache(config.window, zeros(config)),
     ROTATES,
     **LENGTHS,
     **MASK,
@@ -140,7 +161,7 @@ class Prompt(list[Any]):
 def listed(config: Config) -> Prompt:
     """Make the list of caches of a model's layers. A layer that shares rows has none in it."""
     of = views(config, *VIEWS)
-    made = Prompt(_stepping(VIEWS[name](*sizes), config) for name, sizes in of)
+    made = Prompt(stepping(VIEWS[name](*sizes), config) for name, sizes in of)
     made.of = of
     return made
 
@@ -226,7 +247,7 @@ layers = from_update(
     state=deepcopy,
     set_state=put_back,
     arrays="mlx",
-    also=(*VIEWS, "unlike"),
+    also=(*VIEWS, "unlike", "zero", "scribble"),
     dialect={
         "layers.shape": "first append",
         "layers.range": "clamped at 0",

@@ -12,11 +12,13 @@ who owns arrays, since mlx copies what NumPy hands over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from kvadapters.engines.mlx import LENGTH, ROTATES, adapter, to_numpy
+from kvadapters.update import UpdateAdapter
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config
@@ -46,6 +48,9 @@ ring = adapter("rotating", "ring", lambda config: caches.RotatingKVCache(config.
 class RaggedBatch:
     """A batch cache of mlx-lm, and what its last update returned."""
 
+    module: ClassVar[Any] = caches
+    """The module that has the caches: mlx-lm's, or that of mlx-vlm."""
+
     def __init__(self, config: Config) -> None:
         if config.padding != "left":
             raise Unsupported("mlx-lm keeps padding on the left")
@@ -53,17 +58,17 @@ class RaggedBatch:
         self._adopt(self._made())
 
     def _made(self) -> Any:
-        return caches.BatchKVCache([0] * self.config.batch)
+        return self.module.BatchKVCache([0] * self.config.batch)
 
     def _adopt(self, cache: Any) -> None:
         self.cache = cache
         self.cache.step = self.config.step
         self._fed: Fed | None = None
 
-    def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
+    def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
         """Update with the block, its padding behind the rows."""
         columns, cache = keys.shape[2], self.cache
-        keys, values = (self._widened(a, lengths) for a in (keys, values))
+        keys, values = (self._widened(to_numpy(a), lengths) for a in (keys, values))
         padding = [keys.shape[2] - n for n in lengths]
         if any(padding):
             cache.prepare(lengths=list(lengths), right_padding=padding)
@@ -123,7 +128,8 @@ class RaggedBatch:
         """The rows that would be extracted; none if the cache never had rows."""
         if self.cache.empty():
             return Pair(*(np.empty(self.config.shape(kind, 0)[1:], np.float32) for kind in "kv"))
-        return Pair(*(to_numpy(a)[0] for a in self.cache.extract(sequence).keys_and_values()))
+        alone = self.cache.extract(sequence)
+        return Pair(*(to_numpy(a)[0] for a in (alone.keys, alone.values)))
 
     def positions(self) -> Array | None:
         """Counted on from the offsets before the update, as queries are turned."""
@@ -155,7 +161,7 @@ class WindowedBatch(RaggedBatch):
     """A rotating one. Once it has turned, newer rows stand before padding: its mask alone knows which is which."""
 
     def _made(self) -> Any:
-        return caches.BatchRotatingKVCache(self.config.window, [0] * self.config.batch)
+        return self.module.BatchRotatingKVCache(self.config.window, [0] * self.config.batch)
 
     def _starts(self) -> list[int]:
         return [0 if self.cache.rotated else max(0, n) for n in super()._starts()]
@@ -183,26 +189,37 @@ def _padding_first(mask: Array, padding: Sequence[int]) -> Array:
     return np.stack([np.roll(a, n, axis=1) for a, n in zip(whole, padding, strict=True)])
 
 
+@dataclass(frozen=True)
 class BatchAdapter:
     """Opens batches of unequal lengths, and the caches of one sequence that they are made of."""
 
+    name: str
+    alone: UpdateAdapter
+    ring: UpdateAdapter
+    batch: type[RaggedBatch]
+    windowed: type[RaggedBatch]
+
     def describe(self) -> dict[str, Any]:
-        """What mlx-lm has of both."""
-        said = alone.describe()
+        """What the engine has of both."""
+        said = self.alone.describe()
         without = ["scribble", "right", "reorder", "repeat", "each", "back"]
         own = {"ragged": {"level": "visible", "without": without}}
-        chapters = {**said["chapters"], **ring.describe()["chapters"], **own}
-        return {**said, "name": "mlx-ragged", "chapters": chapters}
+        chapters = {**said["chapters"], **self.ring.describe()["chapters"], **own}
+        return {**said, "name": self.name, "chapters": chapters}
+
+    def to_engine(self, array: Array) -> Any:
+        """Make an array of mlx, which caches of one sequence are handed."""
+        return self.alone.to_engine(array)
 
     def from_engine(self, array: Any) -> Array:
         """Give the elements of an array of mlx, which caches of one sequence hand out."""
-        return alone.from_engine(array)
+        return self.alone.from_engine(array)
 
     def open(self, kind: str, config: Config) -> Any:
         """A fresh cache."""
         if kind == "ragged":
-            return (RaggedBatch if config.window is None else WindowedBatch)(config)
-        return (alone if kind == "growing" else ring).open(kind, config)
+            return (self.batch if config.window is None else self.windowed)(config)
+        return (self.alone if kind == "growing" else self.ring).open(kind, config)
 
 
-ragged = BatchAdapter()
+ragged = BatchAdapter("mlx-ragged", alone, ring, RaggedBatch, WindowedBatch)

@@ -38,11 +38,14 @@ class ListModelSession(CitingSession):
         the list model, or that of a known deviation."""
         super().__init__(model(description.chapters, rows), observe)
         self._either, self._unknown, self._unsaid = set[int](), False, False
+        self._claims = description.chapters
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Expected:
         """Perform one operation, with rows by name: see `TraceInputs.named`."""
         step = super().do(op, inputs)
         assert isinstance(step, Expected)
+        if op["op"] == "scribble":
+            self._overwritten(cache_of(op), step)
         lost = isinstance(self.caches.get(cache_of(op)), AnyCache)
         if lost or (step.result == "absent" and self._says_less()):  # it may be there in such a cache
             step.result, step.unsaid = "any", step.unsaid or "any"
@@ -83,6 +86,25 @@ class ListModelSession(CitingSession):
         step.may_fail = frozenset(self._either)
         step.result = "any" if self._unknown else step.result
         return step
+
+    def _overwritten(self, name: str, step: Expected) -> None:
+        """Have the caller overwrite its arrays. To the list model that is nothing; a model of a known deviation has
+        a method `overwritten`."""
+        cache: Any = self.caches.get(name)
+        if not isinstance(cache, AnyCache) and hasattr(cache, "overwritten"):
+            try:
+                cache.overwritten()
+            except Unsaid as e:
+                self._now = name
+                self.failed(step, e)
+
+    def _take_back(self, name: str) -> None:
+        """The same after an operation of a run, where arrays are the caller's."""
+        claim = self._claims.get(self.kinds.get(name, ""))
+        if claim is not None and "scribble" not in claim.without:
+            step = Expected()
+            self._overwritten(name, step)
+            self._unsaid = self._unsaid or bool(step.unsaid)
 
     def _missed(self, step: Step, number: int) -> bool:
         assert isinstance(step, Expected)

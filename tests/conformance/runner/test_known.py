@@ -24,7 +24,7 @@ from kvspec.operations.table import Operation
 from kvspec.records.run import Record
 from kvspec.session.driver import Session
 from kvspec.session.step import NOTHING, Inputs, Step
-from support.engines import known_engines, second_bugs, update_engines
+from support.engines import array_engines, known_engines, second_bugs, update_engines
 from support.running import command_line, judging
 from support.running.judging import broken, clause
 from support.running.local_adapter import LocalAdapter
@@ -250,6 +250,26 @@ def test_keys_that_grow_alone_explain_what_lies_behind_them_and_no_more() -> Non
     )
     behind, before = (under_test.trial(notation.trace("growing", "kv_heads=1 step=2", ops)) for ops in words)
     assert behind.failed and behind.known and not before.failed
+
+
+LENT = (
+    ("hands_out_its_own", "append 2; scribble; append 1", True),
+    ("keeps_what_it_is_handed", "run 1 {append 2; append 1}; append 1", True),
+    ("hands_out_its_own", "append 2; append 1", False),
+)
+
+
+@pytest.mark.parametrize(("name", "ops", "deviates"), LENT)
+def test_what_one_does_to_arrays_that_a_cache_lends_is_known(name: str, ops: str, deviates: bool) -> None:
+    lends = LocalAdapter(getattr(array_engines, name), known=(of_released("LendsItsArrays"),))
+    seen = lends.trial(notation.trace("growing", "kv_heads=1", ops))
+    assert (seen.failed, bool(seen.known)) == (deviates, deviates) and not seen.unexplained
+
+
+def test_arrays_that_are_lent_explain_nothing_before_they_are_overwritten() -> None:
+    lends = LocalAdapter(known_engines.lengthens, known=(of_released("LendsItsArrays"),))
+    seen = lends.trial(notation.trace("growing", "kv_heads=1", "append 2; rewind 3; scribble; append 1"))
+    assert seen.failed and not seen.known and seen.unexplained
 
 
 def test_a_model_may_leave_open_what_a_cache_holds() -> None:
