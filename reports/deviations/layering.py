@@ -228,11 +228,8 @@ class TrimsChunksLess(LayersModel):
     def append(self, keys: Rows, values: Rows) -> None:
         before = self.offset
         super().append(keys, values)
-        if keys.n:
-            starts = self.starts or (0,) * len(self.views)
-            self.starts = tuple(
-                max(start, before - n) for start, n in zip(starts, map(size, self.views), strict=True)
-            )
+        starts = self.starts or (0,) * len(self.views)
+        self.starts = tuple(max(start, before - n) for start, n in zip(starts, map(size, self.views), strict=True))
 
     def free(self) -> None:
         super().free()

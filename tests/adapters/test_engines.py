@@ -49,7 +49,7 @@ BROKEN = {
     "transformers-static": SENSELESS | NO_ROWS | {"BOUNDED-2", "BOUNDED-19"},
     "transformers-sliding": SENSELESS | HALF | NO_ROWS | {"RING-6", "MASK-2", "MASK-8"},
     "transformers-static-sliding": SENSELESS | NO_ROWS | {"RING-10"},
-    "mlx-layers": LAYERS | {"LAYER-7", "CACHE-1", "CACHE-4", "CACHE-7", "CACHE-9"},
+    "mlx-layers": LAYERS | {"LAYER-7", "LAYER-17", "LAYER-36", "CACHE-1", "CACHE-4", "CACHE-7", "CACHE-9"},
     "transformers-layers": LAYERS | {"CACHE-1", "LAYER-15", "LAYER-16", "LAYER-17", "LAYER-36", "CACHE-9"},
     "transformers-layers-recording": LAYERS | BACK | {"CACHE-1", "LAYER-18", "LAYER-33", "LAYER-36"},
     "transformers-layers-static": {"CACHE-1", "CACHE-7", "LAYER-1", "CACHE-2", "LAYER-12", "LAYER-32"} | BACK,
