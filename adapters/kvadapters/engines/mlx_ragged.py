@@ -72,7 +72,7 @@ class RaggedBatch:
         padding = [keys.shape[2] - n for n in lengths]
         if any(padding):
             cache.prepare(lengths=list(lengths), right_padding=padding)
-        mask, first = to_numpy(cache.make_mask(keys.shape[2])), to_numpy(cache.offset)
+        mask, first = to_numpy(cache.make_mask(keys.shape[2])), np.array(cache.offset.tolist())
         block = [to_numpy(a) for a in cache.update_and_fetch(*(_rows_first(a, padding) for a in (keys, values)))]
         starts = self._starts()
         held = [block[0].shape[2] - start for start in starts]
