@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from kvconform.generate import frozen_large, large_attention, large_beside, large_caches, large_calls
+from kvconform.generate import frozen_large, large_attention, large_beside, large_caches, large_calls, large_parcels
 from kvconform.generate.amounts import MOST_VISIBLE
 from kvconform.generate.large_recipe import Recipe
 from kvconform.generate.other_kinds import moved
@@ -69,7 +69,7 @@ def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
 
 def sizes() -> Iterator[Size]:
     """Give every size, chapter by chapter."""
-    for module in (large_caches, large_beside, large_attention, large_calls):
+    for module in (large_caches, large_beside, large_attention, large_calls, large_parcels):
         for recipe in module.RECIPES:
             yield Size(recipe.chapter, recipe.size, recipe.needs, _met(recipe), recipe.on, recipe.make)
 

@@ -46,13 +46,13 @@ def _reused(b: int, random: Random) -> str:
 
 def _page(b: int, random: Random) -> str:
     more = random.choice((1, 2, 5))
-    ops = f"admit; {unseen(*_paged(b, random))}append 1 sequence=0; fork 0 {b + 1}"
+    ops = f"admit; {unseen(*paged(b, random))}append 1 sequence=0; fork 0 {b + 1}"
     return (
         f"page {NARROW} page_size={b} pages=4: {ops}; append {more} sequence=1; truncate 0 {b}; append 1 sequence=0"
     )
 
 
-def _paged(n: int, random: Random) -> list[str]:
+def paged(n: int, random: Random) -> list[str]:
     """Appends of n rows to the first sequence, the last of them of one row."""
     return [f"{op} sequence=0" for op in (*chunks(n - 1, random), "append 1") if op]
 
@@ -61,7 +61,7 @@ def _pages(b: int, random: Random) -> str:
     """A sequence over this many pages, the last one half full."""
     size = random.choice((1, 2, 3)) if b < 4097 else 1
     rows = b * size
-    ops = f"admit; {unseen(*_paged(rows, random))}append 1 sequence=0; truncate 0 {rows // 2}"
+    ops = f"admit; {unseen(*paged(rows, random))}append 1 sequence=0; truncate 0 {rows // 2}"
     return f"page {NARROW} page_size={size} pages={b}: {ops}; append 1 sequence=0"
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from kvconform.generate import frozen_walks, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
 from kvconform.generate.real_geometry import GEOMETRIES, PAIRED, WITH, Geometry
-from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
+from kvconform.generate.strategies.walk_moves import LATE, Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
 from kvspec.chapters import CHAPTERS
@@ -106,7 +106,7 @@ def _needs(text: str) -> frozenset[str]:
     return frozenset().union(*map(chapters_of, notation.operations(plain)))
 
 
-SOME = {"fill": "", "refresh": "", "t": "t", "w": "w", "g": "g", "one": "p"}
+SOME = {"fill": "", "refresh": "", "t": "t", "w": "w", "g": "g", "one": "p", LATE: LATE}
 """What stands for names in braces where only the words of a move count; a number for all others."""
 
 
@@ -329,12 +329,13 @@ def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Tr
     return chain.from_iterable(given(kind, chapters, scale, seed) for scale in SCALES)
 
 
-def done(walks: Sequence[Sequence[Trace]], layers: int) -> frozenset[str]:
-    """Give the operations that walks do at each of the `WALKED` scales. Give none if more layers are wanted than
-    they have."""
+def done(walks: Sequence[Sequence[Trace]], layers: int, batch: int) -> frozenset[str]:
+    """Give the operations that walks do at each of the `WALKED` scales. Give none if more layers or more sequences
+    are wanted than they have."""
     fewer = {trace.config.layers or layers for trace in walks[-1]} - {layers, MANY.layers}
     taken = (frozenset(chain.from_iterable(map(_taken, traces))) for traces in walks)
-    return frozenset() if fewer and layers > MANY.layers else frozenset.intersection(*taken)
+    few = 1 < max(trace.config.batch for trace in chain.from_iterable(walks)) < batch
+    return frozenset() if few or (fewer and layers > MANY.layers) else frozenset.intersection(*taken)
 
 
 def _taken(trace: Trace) -> Iterator[str]:
@@ -360,6 +361,6 @@ def left_by(
 ) -> tuple[Trace, ...]:
     """The same for these walks, those of a run of few traces at each of the `WALKED` scales."""
     wide, many = (getattr(geometry, name) >= PAIRED[name][0] for name in ("k_dim", "kv_heads"))
-    walked = frozenset() if wide and many else done(walks, geometry.layers)
+    walked = frozenset() if wide and many else done(walks, geometry.layers, geometry.batch)
     options = wide and geometry.kv_heads > 1
     return geometry_traces.traces(kind, geometry, walked if options else walked | {WITH}, chapters)

@@ -27,6 +27,10 @@ class NamedParcel:
         """The serials of its rows."""
         return list(self.serials)
 
+    def placed(self) -> dict[int, int]:
+        """The serials of its rows, by position."""
+        return dict(zip(self.positions, self.serials, strict=True))
+
     def carried(
         self, order: str, page: int, cut: int = 0, flip: int | None = None, version: int | None = None
     ) -> NamedParcel:
@@ -54,18 +58,20 @@ def demand(parts: Sequence[NamedParcel], config: Config, needs: Collection[int])
         raise refusals.apart("MOVE-18", sorted(offsets))
     if missing := {*needs}.difference(*(part.positions for part in parts)):
         raise refusals.missing("MOVE-7", min(missing), parts[0].offset)
-    return {position: _of_heads(parts, config, position) for position in needs}
+    placed = [(range(*heads_of(part.config)[:2]), part.placed()) for part in parts]
+    return {position: _of_heads(placed, config, position) for position in needs}
 
 
-def _of_heads(parts: Sequence[NamedParcel], config: Config, position: int) -> set[int]:
-    """The serials that a cache's heads have at a position: one, where all of them come from one row."""
+def _of_heads(placed: Sequence[tuple[range, dict[int, int]]], config: Config, position: int) -> set[int]:
+    """The serials that a cache's heads have at a position: one, where all of them come from one row. `placed`: of
+    each part its heads, and its serials by position."""
     found, own = set[int](), heads_of(config)
-    there = [part for part in parts if position in part.positions]
+    there = [(heads, serials[position]) for heads, serials in placed if position in serials]
     for head in range(own.first, own.behind):
-        holders = [part for part in there if head in range(*heads_of(part.config)[:2])]
+        holders = {serial for heads, serial in there if head in heads}
         if not holders:
             raise refusals.no_head("MOVE-17", head, position)
-        found |= {part.serials[list(part.positions).index(position)] for part in holders}
+        found |= holders
     return found
 
 

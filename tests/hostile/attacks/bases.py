@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hostile.attacks import designs
+from hostile.attacks.designs.claims import CLAIMS, Design
 from kvadapters.reference import Reference
 from kvspec.contract import CHAPTERS, Pair
 from kvspec.geometry import Config
@@ -158,7 +158,7 @@ def bases() -> list[Base]:
         for kind in ("growing", "ring", "sink", "store")
     ]
     made += [Base(f"{name} {kind}", kind, partial(formed, kind, name)) for kind in FORMED for name in FORMS_OF]
-    return made + [Base(d.__name__, d.kind, partial(designs.Design, d)) for d in designs.CLAIMS]
+    return made + [Base(d.__name__, d.kind, partial(Design, d)) for d in CLAIMS]
 
 
 MANNERS: dict[str, Callable[[Any], Any]] = {

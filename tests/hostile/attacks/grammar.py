@@ -14,8 +14,14 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hostile.attacks.bases import Base, Claiming, bases
-from hostile.attacks.effects import ROWS, Effect, effects
-from hostile.attacks.triggers import CONTENTS, TURNED, Trigger, form_of, triggers
+from hostile.attacks.effects.effect import Effect
+from hostile.attacks.effects.every import effects
+from hostile.attacks.effects.rows import ROWS
+from hostile.attacks.triggers.combinations import TURNED
+from hostile.attacks.triggers.contents import CONTENTS
+from hostile.attacks.triggers.every import triggers
+from hostile.attacks.triggers.forms import form_of
+from hostile.attacks.triggers.trigger import Trigger
 from hostile.attacks.wrapper import Attacked, Where
 
 SEED = 29

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from hostile.attacks import bases, grammar, page, witness
+from hostile.attacks import bases, grammar, page
 from hostile.attacks.judging import About, Found, judge
+from hostile.attacks.witness import showing
 from kvconform.runner.pool import opened
 from kvconform.worker.tasks import completed
 from kvspec.notation import sentence
@@ -49,7 +50,7 @@ DRAWN, MOST = 236, 192
 
 def shown(id_: str, _: str) -> str:
     """A trace that shows an attack; empty if none is found."""
-    trace = witness.found(grammar.named(id_))
+    trace = showing.found(grammar.named(id_))
     return sentence(trace) if trace else ""
 
 

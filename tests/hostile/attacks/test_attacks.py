@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from hostile.attacks import bases, grammar, judging, table, witness
-from hostile.attacks.effects import effects
+from hostile.attacks import bases, grammar, judging, table
+from hostile.attacks.effects.every import effects
 from hostile.attacks.judging import Found
-from hostile.attacks.triggers import SORTS, triggers
+from hostile.attacks.triggers.every import SORTS, triggers
+from hostile.attacks.witness import showing
 from hostile.attacks.wrapper import Attacked
 from kvconform.checks import examples
 from kvconform.judge import trial
@@ -59,13 +60,13 @@ def test_whether_a_restore_is_accepted_is_asked_of_what_takes_snapshots() -> Non
 def test_each_answers_otherwise_than_its_base(id_: str) -> None:
     """On the trace beside it; no judge of the suite has a part in that."""
     attack, trace = CORPUS[id_], from_sentence(grammar.witnesses()[id_])
-    assert witness.differs(attack, trace, description(attack.base.make().describe()))
+    assert showing.differs(attack, trace, description(attack.base.make().describe()))
 
 
 @pytest.mark.parametrize("id_", one_in(12, CORPUS))
 def test_the_judge_sees_each_when_it_is_asked(id_: str) -> None:
     """What a run does not find was never asked: no judge is blind to it."""
-    assert witness.verdict(CORPUS[id_], from_sentence(grammar.witnesses()[id_])) != witness.NONE
+    assert showing.verdict(CORPUS[id_], from_sentence(grammar.witnesses()[id_])) != showing.NONE
 
 
 def never(base: bases.Base) -> Attacked:
@@ -84,7 +85,7 @@ def test_the_wrapper_alone_changes_nothing(name: str) -> None:
         if trace.kind != base.kind or grammar.attacks()[id_].trigger.sort in ("size", "two sizes", "count"):
             continue
         sessions = (Session(a, trial.observables(trace, about, "visible")) for a in (base.make(), never(base)))
-        right, wrapped = (witness.answers(session, trace) for session in sessions)
+        right, wrapped = (showing.answers(session, trace) for session in sessions)
         assert right == wrapped, words
 
 

@@ -48,6 +48,10 @@ class Where(NamedTuple):
     method: str
 
 
+RECENT = 8
+"""Rows that the life of a cache remembers over calls: what is wrong about neighbours may compare so many."""
+
+
 @dataclass
 class Life:
     """What happened to one cache so far."""
@@ -60,6 +64,8 @@ class Life:
     """Observations of rows since the last of them."""
     newest: list[Array] = field(default_factory=list)
     """What the last operation that took arrays was given."""
+    recent: list[Array] = field(default_factory=list)
+    """The newest rows of keys and of values that were taken, at most `RECENT`, each `[rows, ...]`."""
 
 
 @dataclass
@@ -82,6 +88,16 @@ class Event:
     def arrays(self) -> list[Array]:
         """The arrays given: queries, if there are any, keys, values."""
         return [np.asarray(a) for a in self.given if isinstance(a, np.ndarray) and a.ndim > 2]
+
+    @property
+    def axis(self) -> int:
+        """The axis of rows in the arrays given."""
+        return 0 if self.where.kind == "copy" else -2
+
+    @property
+    def by_row(self) -> list[Array]:
+        """The keys and values given, each `[rows, ...]`."""
+        return [np.moveaxis(a, self.axis, 0) for a in self.arrays[-2:]]
 
     @property
     def length(self) -> int:
@@ -109,6 +125,14 @@ def length(cache: Any) -> int:
                 max(found, default=0) if isinstance(found, list) else found[0] if name == "lengths" else found
             )
     return 0
+
+
+def behind(before: list[Array], rows: list[Array]) -> list[Array]:
+    """Keys and values behind those before, each `[rows, ...]`; alone where those are none, or of another sort."""
+    if len({len(a) for a in before}) != 1 or len(before) != len(rows):
+        return rows
+    alike = all(b.shape[1:] == a.shape[1:] and b.dtype == a.dtype for b, a in zip(before, rows, strict=True))
+    return [np.concatenate(pair) for pair in zip(before, rows, strict=True)] if alike else rows
 
 
 def fit(event: Event) -> bool:
@@ -178,6 +202,7 @@ class Attacked:
         life.looks = 0
         if event.arrays and not refused:
             life.newest = [np.array(a) for a in event.arrays]
+            life.recent = [np.array(a[-RECENT:]) for a in behind(life.recent, event.by_row)]
 
 
 class Thing:

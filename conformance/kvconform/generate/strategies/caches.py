@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kvconform.generate.strategies.configs import FAR, LARGEST_WINDOW, configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
-from kvconform.generate.strategies.walk_moves import Numbers, Scale, beyond, inside, unseen
+from kvconform.generate.strategies.walk_moves import Numbers, Scale, beyond, inside, of_parcels, unseen
 from kvspec import masks
 from kvspec.masks import Explicit
 from kvspec.operations.table import OF_KIND, positions_named
@@ -273,7 +273,7 @@ def numbers(session: Any, random: Random) -> Numbers:
     if saved is not None:
         found |= {"stop": random.choice((saved.stop, saved.stop, max(saved.start, saved.stop - 1)))}
         found |= {"later": saved.stop + random.choice((1, 2))}
-    return found
+    return found | of_parcels(session)
 
 
 def sized(scale: Scale, turn: int, *own: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, of_parcels, unseen
 from kvref.list_model.page import InFlight, PagedSequence
 from kvspec.geometry import Config
 from kvspec.operations.arguments import ALIKE, PAIRINGS
@@ -323,8 +323,22 @@ def _numbers(session: Any, random: Random) -> Numbers:
     if used:
         s = random.choice((used[0], used[-1], random.choice(used)))
         length = len(pool.all[s].rows)
-        longest = max(len(pool.all[number].rows) for number in used)
-        found |= {"s": s, "to": inside(length, random), "beyond": beyond(length, random), "length": longest}
+        longest = max(used, key=lambda number: len(pool.all[number].rows))
+        found |= {"s": s, "to": inside(length, random), "beyond": beyond(length, random)}
+        found |= {"longest": longest, "length": len(pool.all[longest].rows)}
+    return found | of_parcels(session) | _of_transfers(pool.in_flight, random)
+
+
+def _of_transfers(flying: dict[int, InFlight], random: Random) -> Numbers:
+    """Draw a transfer that sends; one that expects, with its rows and their pages of three; one that is over."""
+    found: Numbers = {"over": next(n for n in range(len(flying) + 1) if n not in flying)}
+    sending = [n for n, one in flying.items() if one.expected is None]
+    coming = [(n, one.expected) for n, one in flying.items() if one.expected is not None]
+    if sending:
+        found["sending"] = random.choice(sending)
+    if coming:
+        n, rows = random.choice(coming)
+        found |= {"coming": n, "expected": rows, "apart": -(-rows // 3) or 1}
     return found
 
 

@@ -10,7 +10,7 @@ from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, page
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import appends_after, plan
-from kvconform.generate.strategies.walk_moves import Moves
+from kvconform.generate.strategies.walk_moves import LATE, Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
 from kvspec.parcels import APART, TOGETHER
@@ -202,6 +202,31 @@ EXPLORATIONS = (
     Exploration("transfers", ("page",), partial(page.explored, more=("transfer",) * 12), "page"),
 )
 
+BROUGHT = "open C page_size=3 pages={apart}; C: admit; C: append {expected}; C: pack v sequence=0"
+"""The rows that a transfer expects, packed by another pool."""
+
+TRANSFERS = (
+    "send {s}",
+    "send {longest}; append 1 sequence={longest}",
+    "send {s}; send {s}",
+    "send {s}; drop {s}",
+    "send {gone}",
+    "sent {sending} v; unpack v",
+    "sent {sending} v; carry v u axes=BPNHD page=7; unpack u",
+    "sent {coming} v",
+    "sent {over} v",
+    "lose {sending}",
+    "lose {coming}",
+    "lose {over}",
+    "expect {n}",
+    "expect {few}; expect {few}",
+    "expect 99999",
+    f"{BROUGHT}; arrive {{coming}} v",
+    f"{BROUGHT}; carry v u axes=BPNHD page=2 cut=1; arrive {{coming}} u",
+    "pack v sequence={s}; arrive {sending} v",
+)
+"""Moves of rows in flight. They begin and end apart, so that all other moves of a pool lie between."""
+
 WALKS = Moves(
     {
         ("growing", "ring", "bounded", "sink"): (
@@ -210,11 +235,16 @@ WALKS = Moves(
             "pack x; carry x y axes=BPHND page=7; unpack y; append 1",
             "pack x; carry x y axes=BHDPN cut=1; unpack y",
             "pack x; carry x y axes=PBHND page=5 flip=999; unpack y",
+            f"pack {LATE}",
+            f"unpack {{{LATE}}}",
         ),
         ("page",): (
             "pack x sequence={s}; carry x y axes=PNBHD page=5; unpack y",
             "pack x sequence={s}; carry x y axes=BHPND cut=2; unpack y",
             "pack x sequence={s}; drop {s}; unpack x",
+            f"pack {LATE} sequence={{s}}",
+            f"unpack {{{LATE}}}",
+            *TRANSFERS,
         ),
     }
 )

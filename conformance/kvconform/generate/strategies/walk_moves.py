@@ -78,6 +78,15 @@ def beyond(length: int, random: Random) -> int:
     return random.choice((length + 1, length + 1, length + 2, -1, 99999))
 
 
+def of_parcels(session: Any) -> Numbers:
+    """Name the parcel that waits to be unpacked, if one was packed."""
+    return {LATE: LATE} if LATE in session.parcels else {}
+
+
+LATE = "late"
+"""The name of a parcel that is unpacked by a later move."""
+
+
 def unseen(scale: Scale, one: str = "append {n}") -> str:
     """Append the rows of a long cache in many calls while nobody looks; nothing where a scale has no length."""
     n = scale.at_once
