@@ -61,18 +61,22 @@ AGAIN = (3, 2)
 
 
 def alike(trace: Trace) -> Trace:
-    """Give the same trace with rows that are equal in all sequences and caches, next to each other or at other
-    positions. Beside them are rows that are equal in a part. Its first rows are equal, over several calls."""
-    drawn = Random(crc32(sentence(trace).encode()))
+    """The same trace with rows that are equal in all sequences and caches, next to each other or at other
+    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls; what
+    has room for few rows has more for these."""
+    drawn, more = Random(crc32(sentence(trace).encode())), 0
     fills, again, ops = _fills(drawn), iter(AGAIN), list[Operation]()
     for op in trace.ops:
         if not _takes_others(op):
             ops.append(op)
         elif takes_rows(op):
-            ops += [{**op, "fill": next(fills)}] * next(again, 1)
+            times = next(again, 1)
+            ops += [{**op, "fill": next(fills)}] * times
+            more += (times - 1) * (op.get("n") or 0)
         else:
             ops.append({**op, "fill": drawn.choice(MIXED)})
-    return Trace(trace.kind, trace.config, tuple(ops))
+    room = {"max_len": trace.config.max_len + more} if trace.config.max_len else {}
+    return Trace(trace.kind, trace.config.changed(**room), tuple(ops))
 
 
 def _takes_others(op: Operation) -> bool:

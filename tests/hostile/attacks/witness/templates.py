@@ -42,7 +42,7 @@ OF_ONE = (
     ),
     *("view", "free", "ask {p}", "mask causal & window=3", "plan {n}", "rotate {n} {p}"),
     *("snapshot s", "snapshot s {p}", "restore s {p}", "snapshot s; rewind {p}; restore s {p}"),
-    *("speculate r A; draft r {n}; commit r {p}", "speculate r A; draft r 2; draft r {n}; abandon r"),
+    *("speculate r A; draft r {n} fill={fill}; commit r {p}", "speculate r A; draft r 2; draft r {n}; abandon r"),
     *("attend {n}", "attend {n} splits=3 heads={heads}", "attend {n} rope=neox", "attend {n} softcap=3"),
     *("attend {n} through causal & window=2", "attend 1 rope=norm splits=2"),
     "attend {n} softcap=3 rope=neox splits=2 through causal & window=2",
@@ -119,6 +119,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "bucket": (
         *(
             "prefill {n}",
+            "prefill {n} fill={fill}",
             "prefill 3",
             "decode",
             "decode; decode",
