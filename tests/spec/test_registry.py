@@ -33,6 +33,7 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/large_beside.py",
     "conformance/kvconform/generate/large_caches.py",
     "conformance/kvconform/generate/large_calls.py",
+    "conformance/kvconform/generate/large_parcels.py",
     "conformance/kvconform/generate/strategies/caches.py",
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",

@@ -62,17 +62,17 @@ AGAIN = (3, 2)
 
 def alike(trace: Trace) -> Trace:
     """The same trace with rows that are equal in all sequences and caches, next to each other or at other
-    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls; what
-    has room for few rows has more for these."""
+    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls, and
+    the first several that one call is given; what has room for few rows has more for these."""
     drawn, more = Random(crc32(sentence(trace).encode())), 0
-    fills, again, ops = _fills(drawn), iter(AGAIN), list[Operation]()
+    fills, runs, again, ops = _fills(drawn), iter(IN_RUNS[:1]), iter(AGAIN), list[Operation]()
     for op in trace.ops:
         if not _takes_others(op):
             ops.append(op)
         elif takes_rows(op):
-            times = next(again, 1)
-            ops += [{**op, "fill": next(fills)}] * times
-            more += (times - 1) * (op.get("n") or 0)
+            times, n = next(again, 1), op.get("n") or 0
+            ops += [{**op, "fill": (n > 1 and next(runs, "")) or next(fills)}] * times
+            more += (times - 1) * n
         else:
             ops.append({**op, "fill": drawn.choice(MIXED)})
     room = {"max_len": trace.config.max_len + more} if trace.config.max_len else {}
@@ -87,7 +87,7 @@ def _takes_others(op: Operation) -> bool:
 
 def _fills(drawn: Random) -> Iterator[str]:
     """Give fills: equal neighbours, then neighbours that are equal in a part, then any fill for some operations."""
-    yield "in_runs"
+    yield IN_RUNS[0]
     yield drawn.choice(IN_RUNS[1:])
     while True:
         yield from [drawn.choice(MIXED)] * drawn.choice((1, 1, 2, 3))

@@ -42,6 +42,8 @@ def drawn(attack: Attack, asked: Sizes, random: Random, claimed: Collection[str]
     templates = [t for t in TEMPLATES[attack.base.kind] if uses(t) <= set(claimed)]
     name = OPERATION.get(attack.where.method, attack.where.method)
     own = [t for t in templates if re.search(rf"\b{name}\b", t)] or templates
+    if attack.trigger.sort == "content":
+        own = [t for t in own if "{fill}" in t] or own
     after = re.match(r"right after (\w+)", attack.trigger.id)
     refused = ["rewind 99999"] if "a rewind was refused" in attack.trigger.id else []
     before = [t for t in templates if after and t.split("; ")[-1].split()[0] == OPERATION.get(after[1], after[1])]
