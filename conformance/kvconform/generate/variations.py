@@ -61,9 +61,9 @@ AGAIN = (3, 2)
 
 
 def alike(trace: Trace) -> Trace:
-    """The same trace with rows that are equal in all sequences and caches, next to each other or at other
-    positions; and beside them rows that are equal in a part. Its first rows are equal, over several calls, and
-    the first several that one call is given; what has room for few rows has more for these."""
+    """Give the same trace with rows that are equal in all sequences and caches, next to each other or at other
+    positions. Beside them are rows that are equal in a part. Its first rows are equal, over several calls, and
+    neighbours are in the first call of several rows. What has room for few rows has more for these."""
     drawn, more = Random(crc32(sentence(trace).encode())), 0
     fills, runs, again, ops = _fills(drawn), iter(IN_RUNS[:1]), iter(AGAIN), list[Operation]()
     for op in trace.ops:
