@@ -83,7 +83,7 @@ def of_parcels(session: Any) -> Numbers:
     return {LATE: LATE} if LATE in session.parcels else {}
 
 
-LATE = "late"
+LATE = "waiting"
 """The name of a parcel that is unpacked by a later move."""
 
 
