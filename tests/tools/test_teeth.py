@@ -37,6 +37,7 @@ def test_the_page_has_each_rule_and_each_is_found(engine: str) -> None:
     assert [words for words, *_ in found] == broken_rules(engine) and len(found) >= 20
     assert all(1 <= int(lives) <= LIVES for _, _, lives, *_ in found)
     assert all((events == "-") <= (clause in OF_ALL) for *_, clause, events in found)
+    assert all(int(events) <= teeth.WANTED for *_, events in found if events != "-")
 
 
 def a_rule(patch: Any) -> None:

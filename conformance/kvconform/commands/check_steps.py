@@ -49,7 +49,7 @@ def _shortest(verdict: Verdict) -> list[str]:
     shown = [f"  {told(line)}" for line in verdict.shortest]
     hidden = len(shown) - MOST_SHOWN
     shown = shown if hidden <= 0 else [*shown[:3], f"  ... {hidden} events ...", *shown[3 + hidden :]]
-    return ["These events are enough for it:", *shown]
+    return ["These events are enough for it, told in as few as can be:", *shown]
 
 
 def _document(verdict: Verdict) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Cuts a log to what breaks a clause: the requests, and of these the events, without which it is not broken."""
+"""Cuts a log to what breaks a clause: the requests, and of these the events, without which it is not broken.
+What is left is told in fewer events, as long as that breaks it as well."""
 
 from __future__ import annotations
 
@@ -9,19 +10,20 @@ from typing import Any
 from kvconform.steps.broken import Broken
 from kvconform.steps.judge import Judge
 from kvconform.steps.log_file import Header, Line, opened
+from kvconform.steps.retell import Atom, alone, at_once, names, retold
 from kvspec.errors import BadInput
 
-MOST_LINES, MOST_ATOMS = 20_000, 4_000
-"""Events that are kept to be cut, and those that are left out one by one."""
+MOST_LINES, MOST_ATOMS, FEW = 20_000, 4_000, 100
+"""Events that are kept to be cut; those that are left out one by one; and those that are told anew one by one."""
 
-OF_ALL = ("STEP-30", "STEP-31")
-"""Clauses that are about all requests: a part of a log does not show them."""
+OF_ALL = ("STEP-30",)
+"""Clauses that count all pages while no request has any: no event of a request is needed to break them."""
 
 OF_ONE = ("add", "finish", "free", "fork", "swap")
 """Events that are of one request each."""
 
-Atom = tuple[Line, str]
-"""An event of one request, with its name; what is of none has the name `""`."""
+Breaks = Callable[[list[Atom]], bool]
+"""Tells of events whether they break a clause as a log does."""
 
 
 def shortened(path: Path, broken: Broken) -> list[Line]:
@@ -29,21 +31,22 @@ def shortened(path: Path, broken: Broken) -> list[Line]:
     to be cut, or the clause is about all requests."""
     if broken.clause in OF_ALL:
         return []
-    for names in (set(broken.requests), None):
+    for only in (set(broken.requests), None):
         with opened(path) as (header, lines):
-            atoms = _atoms(lines, names, broken.line)
+            atoms = _atoms(lines, only, broken.line)
         if atoms is not None and _breaks(header, broken)(atoms):
             return _lines(_cut(atoms, _breaks(header, broken)))
     return []
 
 
-def _atoms(lines: Iterable[Line], names: set[str] | None, last: int) -> list[Atom] | None:
-    """Take events apart, up to a line: those of the requests named, or of all. None if there are too many."""
+def _atoms(lines: Iterable[Line], only: set[str] | None, last: int) -> list[Atom] | None:
+    """Take events apart, up to a line: those of some requests, or of all. None if there are too many."""
     found = list[Atom]()
     for line in lines:
         if line.number > last:
             break
-        found += [(one, name) for one, name in _apart(line) if names is None or not name or name in names]
+        if line.verb != "left" or line.number == last:
+            found += [(one, name) for one, name in _apart(line) if only is None or not name or name in only]
         if len(found) > MOST_LINES:
             return None
     return found
@@ -55,7 +58,7 @@ def _apart(line: Line) -> Iterator[Atom]:
     if line.verb in ("step", "sampled"):
         for name, given in told.items():
             yield Line(line.number, line.verb, {line.verb: {name: given}}, line.step), name
-    elif line.verb != "left":
+    else:
         yield line, str(line.event.get("as", told)) if line.verb in OF_ONE else ""
 
 
@@ -71,25 +74,47 @@ def _lines(atoms: Iterable[Atom]) -> list[Line]:
     return made
 
 
-def _breaks(header: Header, broken: Broken) -> Callable[[list[Atom]], bool]:
-    """Tell of events whether they break a clause as a log does: in the same line."""
+def _breaks(header: Header, broken: Broken) -> Breaks:
+    """Tell of events whether they break a clause as a log does: in the same line, by the same requests."""
+
+    def how(found: Broken) -> tuple[str, int, tuple[str, ...]]:
+        return found.clause, found.line, found.requests
 
     def breaks(atoms: list[Atom]) -> bool:
         try:
             found = Judge(header).judge(_lines(atoms))
         except BadInput:
             return False
-        return found is not None and (found.clause, found.line) == (broken.clause, broken.line)
+        return found is not None and how(found) == how(broken)
 
     return breaks
 
 
-def _cut(atoms: list[Atom], breaks: Callable[[list[Atom]], bool]) -> list[Atom]:
-    """Leave out requests, then single events, as long as the rest breaks the clause."""
-    for name in dict.fromkeys(name for _, name in atoms):
+def _cut(atoms: list[Atom], breaks: Breaks) -> list[Atom]:
+    """Leave out requests, then single events, and tell the rest in fewer, as long as it breaks the clause."""
+    for name in names(atoms):
+        ways = ([atom for atom in atoms if atom[1] != name], alone(atoms, name))
+        atoms = next(filter(breaks, ways), atoms)
+    for name in names(atoms):
         less = [atom for atom in atoms if atom[1] != name]
         atoms = less if breaks(less) else atoms
-    size = len(atoms) // 2 if len(atoms) <= MOST_ATOMS else 0
+    if len(atoms) > MOST_ATOMS:
+        return atoms
+    for name in names(atoms):
+        told = (at_once(atoms, name, late) for late in (False, True))
+        atoms = next(filter(breaks, told), atoms)
+    atoms = _without_single(atoms, breaks)
+    while len(atoms) <= FEW:
+        less = next(filter(breaks, retold(atoms)), atoms)
+        if less is atoms:
+            break
+        atoms = _without_single(less, breaks)
+    return atoms
+
+
+def _without_single(atoms: list[Atom], breaks: Breaks) -> list[Atom]:
+    """Leave out events, half of them at once at first and one at last, as long as the rest breaks the clause."""
+    size = len(atoms) // 2
     while size:
         for at in range(len(atoms) - size, -size, -size):
             less = atoms[: max(at, 0)] + atoms[at + size :]

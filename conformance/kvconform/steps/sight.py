@@ -137,7 +137,8 @@ class Sight:
         self, clause: str, request: Request, group: int, at: int, slot: int, start: int, step: int, why: str
     ) -> Broken:
         memory, of = self._memory[self._header.groups[group].pool], self._header.groups[group].view
-        writer = self.writers[int(memory.writer[slot])] if memory.state[slot] & WHAT != NOBODY else None
+        known = memory.state[slot] & WHAT != NOBODY
+        writer = self.writers.get(int(memory.writer[slot])) if known else None  # a page of zeros may have none
         page, place = divmod(slot, self._header.rows)
         what = {WRITTEN: "", REJECTED: ""}.get(int(memory.state[slot]) & WHAT, "a row that nobody wrote")
         if writer and not what:
