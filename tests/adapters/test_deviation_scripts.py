@@ -16,7 +16,7 @@ from tools import shown
 LONGEST = 25
 """Lines of a script, without the text at its beginning."""
 
-WITH_POOLS = {"sglang": 40}
+WITH_POOLS = {"sglang": 40, "vllm": 40}
 """Lines of a script that makes a scheduler's pools, by the first word of its name."""
 
 MANY = ("_senseless_sizes", "_buffer_of_no_rows")

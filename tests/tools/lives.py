@@ -37,6 +37,8 @@ TOLD = {
     "resets": "resets",
     "accepted": "drafts accepted",
     "rejected": "drafts rejected",
+    "offloads": "pages to the host",
+    "loads": "pages from the host",
 }
 """What is counted of all lives, and what it is called."""
 

@@ -36,6 +36,7 @@ ENGINES = {
     "openvino": {"openvino", "openvino_genai", "optimum"},
     "mistralrs": {"mistralrs"},
     "sglang": {"sglang", "torch"},
+    "vllm": {"vllm", "torch"},
     "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""

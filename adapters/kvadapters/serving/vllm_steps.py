@@ -2,8 +2,8 @@
 
     KVSTEPS=steps.jsonl vllm serve MODEL --scheduler-cls kvadapters.serving.vllm_steps.LoggedScheduler
 
-`LoggedAsyncScheduler` is for asynchronous scheduling, which is vLLM's default. What connectors load and offload is
-not told."""
+`LoggedAsyncScheduler` is for asynchronous scheduling, which is vLLM's default. Of connectors, what
+SimpleCPUOffloadConnector keeps on the host is told, and nothing of the others."""
 
 from __future__ import annotations
 
@@ -26,6 +26,44 @@ VIEWS: dict[str, Callable[[Any], str]] = {
 """What the queries of a group see, by the class of its layout."""
 
 
+class Offloads:
+    """What SimpleCPUOffloadConnector moves. A transfer is told when it is done: until then it may read the pages it
+    reads, and write those that it writes."""
+
+    def __init__(self, log: StepLog) -> None:
+        self.log = log
+        self.stores: dict[int, Pairs] = {}
+        self.loads: dict[int, tuple[Pairs, frozenset[str]]] = {}
+        """What is on its way; a load is for requests, of which it is told that theirs is done."""
+
+    def begun(self, moved: Any) -> None:
+        """Remember what a step moves."""
+        if getattr(moved, "store_event", -1) >= 0:
+            self.stores[moved.store_event] = pairs(moved.store_gpu_blocks, moved.store_cpu_blocks)
+        if getattr(moved, "load_event", -1) >= 0:
+            requests = frozenset(moved.load_event_to_reqs[moved.load_event])
+            self.loads[moved.load_event] = pairs(moved.load_gpu_blocks, moved.load_cpu_blocks), requests
+
+    def done(self, told: Any) -> None:
+        """Tell what has been moved."""
+        if told is None:
+            return
+        for event in getattr(told.kv_connector_worker_meta, "completed_store_events", ()):
+            self.log.write(offload=[[page, key] for page, key in self.stores.pop(event)])
+        ready = told.finished_recving or set()
+        for event in [event for event, (_, requests) in self.loads.items() if requests & ready]:
+            self.log.write(load=[[key, page] for page, key in self.loads.pop(event)[0]])
+
+
+Pairs = list[tuple[int, str]]
+"""Pages, and the keys that they are kept as."""
+
+
+def pairs(pages: list[int], kept: list[int]) -> Pairs:
+    """Name the places on the host."""
+    return [(page, f"host {place}") for page, place in zip(pages, kept, strict=True)]
+
+
 class VllmSteps(StepLog):
     """The log of a scheduler from its start on. Of a step that is held back it knows what the scheduler gave, and
     how often each of its requests had been preempted."""
@@ -37,6 +75,7 @@ class VllmSteps(StepLog):
         null = self.manager.block_pool.null_block.block_id
         path = log_path(parallel.data_parallel_size, parallel.data_parallel_index)
         super().__init__(path, engine="vllm", pages=config.num_blocks, reserved=[null], groups=groups)
+        self.offloads = Offloads(self)
 
     def added(self, request: Any) -> None:
         """Tell of a request."""
@@ -56,6 +95,7 @@ class VllmSteps(StepLog):
             parts = {name: self.part(name, n, output) for name, n in output.num_scheduled_tokens.items()}
             lives = {name: self.scheduler.requests[name].num_preemptions for name in parts}
             self.hold(parts, (output, lives))
+        self.offloads.begun(output.kv_connector_metadata)
 
     def part(self, name: str, n: int, output: Any) -> dict[str, Any]:
         """Tell what a step computes of a request. The scheduler has counted it as computed already."""
@@ -76,8 +116,15 @@ class VllmSteps(StepLog):
             chosen = {name: tokens for name in each if (tokens := self.tokens(name, computed, texts))}
             self.correct(chosen)
             self.release(chosen)
-        if not self.scheduler.deferred_frees:
+        self.offloads.done(computed.kv_connector_output)
+        if not self.on_their_way():
             self.write(left=self.manager.block_pool.get_num_free_blocks())
+
+    def on_their_way(self) -> bool:
+        """Tell whether there are pages that are not free, and that no request is told to have."""
+        scheduler, connector = self.scheduler, self.scheduler.connector
+        moved = self.offloads.loads or (connector is not None and connector.has_pending_push_work())
+        return bool(moved or scheduler.deferred_frees or scheduler.kv_holding_waiting)
 
     def tokens(self, name: str, computed: Any, texts: dict[str, tuple[Any, int]]) -> list[int]:
         """Give the tokens that a request got; for a request that has gone, those that the device computed."""

@@ -83,14 +83,25 @@ def _asked(atoms: list[Atom], name: str) -> int | None:
 
 
 def _prompted(atoms: list[Atom], name: str) -> list[Atom] | None:
-    """Put the first tokens that were chosen for a request into its prompt; None if there are none."""
+    """Put the first tokens that were chosen for a request into its prompt; None if there are none. What was drafted
+    for them is told no more."""
     chosen = next((at for at in _own(atoms, name) if atoms[at][0].verb == "sampled"), None)
     asked = _asked(atoms, name)
     if chosen is None or asked is None:
         return None
-    event = atoms[asked][0].event
-    tokens = [*event["tokens"], *atoms[chosen][0].event["sampled"][name]]
-    return _with(atoms, {asked: {**event, "tokens": tokens}, chosen: None})
+    event, given = atoms[asked][0].event, atoms[chosen][0].event["sampled"][name]
+    told = {asked: {**event, "tokens": [*event["tokens"], *given]}, chosen: None}
+    before = next((at for at in reversed(_own(atoms[:chosen], name)) if _part(atoms[at]) is not None), None)
+    return _with(atoms, told | ({} if before is None else _undrafted(atoms[before], before, len(given))))
+
+
+def _undrafted(atom: Atom, at: int, given: int) -> dict[int, Any]:
+    """Tell a step without its drafts: the rows of those that were right are of the prompt."""
+    part = _part(atom)
+    if not part or not part.get("drafts"):
+        return {}
+    n = part["n"] - len(part["drafts"]) + given - 1
+    return {at: {"step": {atom[1]: {key: part[key] for key in part if key != "drafts"} | {"n": n}}}}
 
 
 def _fused(atoms: list[Atom], name: str, places: tuple[bool, ...]) -> Iterator[list[Atom]]:

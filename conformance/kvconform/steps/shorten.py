@@ -4,6 +4,7 @@ What is left is told in fewer events, as long as that breaks it as well."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,11 @@ def shortened(path: Path, broken: Broken) -> list[Line]:
     for only in (set(broken.requests), None):
         with opened(path) as (header, lines):
             atoms = _atoms(lines, only, broken.line)
-        if atoms is not None and _breaks(header, broken)(atoms):
-            return _lines(_cut(atoms, _breaks(header, broken)))
+        breaks = _breaks(header, broken)
+        others = reduce(alone, broken.requests[1:], atoms or [])
+        for told in (atoms or [], others):
+            if breaks(told):
+                return _lines(_cut(told, breaks))
     return []
 
 

@@ -16,6 +16,7 @@ from vllm.v1.core.single_type_kv_cache_manager import (
     SingleTypeKVCacheManager,
     SlidingWindowManager,
 )
+from vllm.v1.simple_kv_offload.manager import SimpleCPUOffloadScheduler
 
 from adapters.serving.rules import Patch, Rule, around
 
@@ -234,6 +235,42 @@ def a_reset_forgets_nothing(patch: Patch) -> None:
     patch.setattr(KVCacheManager, "reset_prefix_cache", lambda self: True)
 
 
+def kept_as_others(patch: Patch) -> None:
+    """Pages that go to the host together are kept under each other's keys."""
+    around(
+        patch,
+        SimpleCPUOffloadScheduler,
+        "_process_store_completion",
+        lambda right, self, pages, places, *more: right(self, pages, places[::-1], *more),
+    )
+
+
+def loaded_in_the_wrong_order(patch: Patch) -> None:
+    """Pages that come from the host together go to each other's places."""
+
+    def planted(right: Any, self: Any, output: Any) -> Any:
+        moved = right(self, output)
+        moved.load_gpu_blocks.reverse()
+        return moved
+
+    around(patch, SimpleCPUOffloadScheduler, "build_connector_meta", planted)
+
+
+def computed_before_it_is_loaded(patch: Patch) -> None:
+    """A request goes on before its pages have come from the host."""
+    around(
+        patch,
+        SimpleCPUOffloadScheduler,
+        "get_num_new_matched_tokens",
+        lambda right, self, *given: (right(self, *given)[0], False),
+    )
+
+
+def the_host_forgets_nothing(patch: Patch) -> None:
+    """A reset leaves what is on the host."""
+    patch.setattr(SimpleCPUOffloadScheduler, "reset", lambda self: True)
+
+
 RULES: dict[Rule, tuple[str, tuple[str, ...], dict[str, int]]] = {
     keys_without_parents: ("full", ("STEP-8", "STEP-12"), {}),
     keys_of_first_tokens: ("full", ("STEP-8",), {}),
@@ -259,5 +296,9 @@ RULES: dict[Rule, tuple[str, tuple[str, ...], dict[str, int]]] = {
     rejected_drafts_stay: ("full", ("STEP-3",), {"drafts": 3, "behind": 0}),
     hits_in_the_wrong_order: ("full", ("STEP-8",), {}),
     a_reset_forgets_nothing: ("full", ("STEP-15",), {}),
+    kept_as_others: ("full", ("STEP-29",), {"offloads": True}),
+    loaded_in_the_wrong_order: ("full", ("STEP-29",), {"offloads": True}),
+    computed_before_it_is_loaded: ("full", ("STEP-5", "STEP-8", "STEP-16"), {"offloads": True}),
+    the_host_forgets_nothing: ("full", ("STEP-15",), {"offloads": True}),
 }
 """A patch: the groups that it is shown with, the clauses that may be broken, and what else is fixed in a life."""

@@ -86,8 +86,9 @@ class Simulated(Scheduler):  # type: ignore[misc]
         self.page_size, self.max_running_requests = page, draw.choice([3, 8])
         self.max_prefill_tokens, self.chunked_prefill_size = 256, draw.choice([None, 8, 24])
         self.is_mixed_chunk = self.chunked_prefill_size is not None and draw.random() < 0.5
-        self.schedule_policy = draw.choice(["fcfs", "lpm"])
-        self.enable_priority_scheduling = draw.random() < 0.5
+        policy, self.enable_priority_scheduling = draw.choice(["fcfs", "lpm"]), draw.random() < 0.5
+        in_turn = self.enable_priority_scheduling and policy == "lpm"  # SGLang does not start with both
+        self.schedule_policy = "lof" if in_turn else policy
         get_context().override(
             "life",
             page_size=page,

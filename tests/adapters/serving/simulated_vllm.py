@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from vllm import EngineArgs, SamplingParams
+from vllm.config import KVTransferConfig
 from vllm.lora.request import LoRARequest
 from vllm.utils.hashing import get_hash_fn_by_name
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
@@ -25,11 +26,13 @@ from vllm.v1.kv_cache_interface import (
     FullAttentionSpec,
     KVCacheConfig,
     KVCacheGroupSpec,
+    KVCacheTensor,
     MambaSpec,
     SlidingWindowSpec,
 )
-from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
+from vllm.v1.outputs import DraftTokenIds, KVConnectorOutput, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
+from vllm.v1.simple_kv_offload.metadata import SimpleCPUOffloadWorkerMetadata
 from vllm.v1.structured_output import StructuredOutputManager
 
 from adapters.serving import lives
@@ -47,6 +50,12 @@ SHAPES = (
     "full,state",
     "full,window 1",
 )
+
+NOT_KEPT = ("window 6", "full,chunk 8")
+"""Shapes without rows on the host: vLLM asks for a full group, and loads a chunk's rows wrongly."""
+RESTLESS = 100
+"""Steps without a request, behind which a life ends: where the host has few places, a lazy connector keeps the same
+pages again and again, since each takes the place of another."""
 
 
 @cache
@@ -79,12 +88,36 @@ def layout(view: str, block: int) -> Any:
     return FullAttentionSpec(**sizes)
 
 
+class Transfers:
+    """Moves pages to the host and back, each way in its order, and says some steps later that it is done."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw = draw
+        self.stores, self.loads = deque[int](), deque[int]()
+
+    def moved(self, begun: Any) -> KVConnectorOutput | None:
+        """Begin what a step moves, and tell what is done: all that was on its way if a request was preempted."""
+        if begun is None:
+            return None
+        least = (len(self.stores), len(self.loads)) if begun.need_flush else (0, 0)
+        self.stores.extend([begun.store_event] if begun.store_event >= 0 else [])
+        self.loads.extend([begun.load_event] if begun.load_event >= 0 else [])
+        stores, loads = (self.done(*each) for each in zip((self.stores, self.loads), least, strict=True))
+        requests = {name for event in loads for name in begun.load_event_to_reqs.get(event, ())}
+        told = SimpleCPUOffloadWorkerMetadata(dict.fromkeys(stores, 1)) if stores else None
+        return KVConnectorOutput(finished_recving=requests or None, kv_connector_worker_meta=told)
+
+    def done(self, begun: deque[int], least: int) -> list[int]:
+        """Draw how many are done, of those that began first."""
+        return [begun.popleft() for _ in range(self.draw.randint(least, len(begun)))]
+
+
 class Worker:
     """Chooses the next token of a text by its last ones, so that equal texts go on equally. It knows its own texts:
     the scheduler may be a step behind."""
 
-    def __init__(self, draw: random.Random, drafts: int) -> None:
-        self.draw, self.most = draw, drafts
+    def __init__(self, draw: random.Random, drafts: int, transfers: Transfers) -> None:
+        self.draw, self.most, self.transfers = draw, drafts, transfers
         self.texts: dict[str, list[int]] = {}
         self.at: dict[str, int] = {}
         self.drafts: dict[str, list[int]] = {}
@@ -103,7 +136,8 @@ class Worker:
         names = list(output.num_scheduled_tokens)
         sampled = [self.computed(name, output) for name in names]
         index = {name: number for number, name in enumerate(names)}
-        return ModelRunnerOutput(req_ids=names, req_id_to_index=index, sampled_token_ids=sampled)
+        moved = self.transfers.moved(output.kv_connector_metadata)
+        return ModelRunnerOutput(names, index, sampled, kv_connector_output=moved)
 
     def computed(self, name: str, output: Any) -> list[int]:
         """Compute a step of one request: give its new tokens."""
@@ -131,14 +165,18 @@ class Worker:
 
 
 class Life(lives.Life):
-    """A scheduler from its start on. `behind` steps are decided before the tokens of one are taken."""
+    """A scheduler from its start on. `behind` steps are decided before the tokens of one are taken. Where the shape
+    is given, no pages are kept on the host unless `offloads` asks for it."""
 
     def __init__(self, seed: int, log: Path, shape: str | None = None, **fixed: Any) -> None:
         self.draw = draw = random.Random(seed)
         self.shape = shape or draw.choice(SHAPES)
         self.block, self.behind = draw.choice([2, 4]), fixed.get("behind", draw.choice([0, 0, 1]))
         self.drafts = fixed.get("drafts", 0 if "state" in self.shape else draw.choice([0, 0, 3]))
-        self.worker, self.asked = Worker(draw, self.drafts), 0
+        self.host_draw = random.Random(f"host {seed}")
+        kept = not shape and self.shape not in NOT_KEPT and self.host_draw.random() < 0.5
+        self.offloads = fixed.get("offloads", kept)
+        self.worker, self.asked, self.rest = Worker(draw, self.drafts, Transfers(self.host_draw)), 0, 0
         self.prompts = Prompts(draw, self.block)
         self.computing = deque[tuple[Any, ModelRunnerOutput]]()
         os.environ[VARIABLE] = str(log)
@@ -159,9 +197,11 @@ class Life(lives.Life):
         config.scheduler_config.max_num_scheduled_tokens = None
         config.scheduler_config.policy = draw.choice(["fcfs", "priority"])
         groups = [KVCacheGroupSpec([f"layer {n}"], layout(view, self.block)) for n, view in enumerate(views)]
+        config.kv_transfer_config = self.host(blocks) if self.offloads else None
+        tensors = [KVCacheTensor(blocks, [f"layer {n}"], 1, 1) for n, _ in enumerate(views)]  # a byte each block
         scheduler = (LoggedAsyncScheduler if self.behind else LoggedScheduler)(
             vllm_config=config,
-            kv_cache_config=KVCacheConfig(num_blocks=blocks, kv_cache_tensors=[], kv_cache_groups=groups),
+            kv_cache_config=KVCacheConfig(num_blocks=blocks, kv_cache_tensors=tensors, kv_cache_groups=groups),
             structured_output_manager=StructuredOutputManager(config),
             block_size=self.block,
             hash_block_size=self.block,
@@ -169,9 +209,21 @@ class Life(lives.Life):
         scheduler.num_spec_tokens = self.drafts
         return scheduler
 
+    def host(self, blocks: int) -> KVTransferConfig:
+        """Let pages be kept on the host, where there are fewer or more of them."""
+        size = int(blocks * self.host_draw.choice([0.3, 1, 3]))
+        how = {"cpu_bytes_to_use": size, "lazy_offload": self.host_draw.random() < 0.4}
+        return KVTransferConfig(
+            kv_connector="SimpleCPUOffloadConnector", kv_role="kv_both", kv_connector_extra_config=how
+        )
+
     def is_done(self) -> bool:
-        """Tell whether all requests have their answers."""
-        return not (self.scheduler.has_requests() or self.computing)
+        """Tell whether all requests have their answers, and nothing is on its way to the host, or never comes to
+        rest."""
+        alive = self.scheduler.has_unfinished_requests()
+        busy = alive or any(output.num_scheduled_tokens for output, _ in self.computing)
+        self.rest = 0 if busy else self.rest + 1
+        return not alive and (not (self.scheduler.has_requests() or self.computing) or self.rest > RESTLESS)
 
     def happen(self) -> None:
         """Add a request now and then; abort one, or reset the cache, less often."""
@@ -181,7 +233,16 @@ class Life(lives.Life):
         if names and self.draw.random() < 0.04:
             self.scheduler.finish_requests(self.draw.choice(names), RequestStatus.FINISHED_ABORTED)
         if self.draw.random() < 0.02:
-            self.scheduler.reset_prefix_cache(reset_running_requests=not self.behind)
+            self.forget()
+
+    def forget(self) -> None:
+        """Reset the cache: with requests that run, or, where pages are kept on the host, when all have ended."""
+        for _ in range(1000 if self.offloads else 0):
+            if self.is_done():
+                break
+            self.step()
+        running = not self.behind and not self.offloads
+        self.scheduler.reset_prefix_cache(reset_running_requests=running, reset_connector=True)
 
     def ask(self) -> None:
         """Add a request."""

@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what vLLM imports
     from adapters.serving.patched_vllm import RULES
     from adapters.serving.rules import Rule, demand_found
-    from adapters.serving.simulated_vllm import SHAPES, Life
+    from adapters.serving.simulated_vllm import NOT_KEPT, SHAPES, Life
     from kvadapters.serving.step_log import VARIABLE, log_path
     from kvadapters.serving.vllm_steps import group
 
@@ -45,6 +45,19 @@ def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_pat
     must += [] if shape == "full,window 1" else ["hits"]  # it finds nothing for a window of one row
     must += [] if "state" in shape else ["accepted", "rejected"]
     must += [] if behind else ["preemptions", "resets"]
+    assert all(seen[name] for name in must), seen
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in NOT_KEPT])
+def test_pages_on_the_host_are_what_they_were(shape: str, tmp_path: Path) -> None:
+    seen = Counter[str]()
+    for seed in range(6):
+        life = Life(seed, tmp_path / "steps.jsonl", shape, offloads=True)
+        life.live(200)
+        verdict = judged(tmp_path / "steps.jsonl")
+        assert verdict.broken is None, (seed, verdict.broken)
+        seen += verdict.counts
+    must = ["offloads", "left"] if shape == "full,window 1" else ["offloads", "loads", "hits", "left"]
     assert all(seen[name] for name in must), seen
 
 

@@ -106,3 +106,24 @@ def test_an_odd_event_that_comes_last_is_no_hindrance(tmp_path: Path) -> None:
         a = {"add": "a", "tokens": [1, 2, 3]}
         ended = [a, {"step": {"a": {"start": 0, "n": 3, "tables": [[1]]}}}, {"finish": "a"}, {"step": {"a": odd}}]
         assert shortest(tmp_path / "log.jsonl", *ended)[0] == "STEP-26"
+
+
+def test_whoever_is_seen_needs_no_one_before(tmp_path: Path) -> None:
+    """b has a page of a; what c sees of b is in a page of its own."""
+    b = [{"add": "b", "tokens": [1, 2, 3, 4, 9]}, {"step": {"b": {"start": 4, "n": 1, "tables": [[1, 5]]}}}]
+    c = [{"add": "c", "tokens": [7, 8, 9, 6, 5]}, {"step": {"c": {"start": 4, "n": 1, "tables": [[5, 6]]}}}]
+    clause, told = shortest(tmp_path / "log.jsonl", *lived("a", [1, 2, 3, 4, 5], [1, 2], 0), *b, *c)
+    assert clause == "STEP-8"
+    assert [*told[0].values()] == ["b", [1, 2, 3, 4, 9]] and len(told) == 4
+    assert told[1] == {"step": {"b": {"start": 0, "n": 5, "tables": [[1, 5]]}}}
+
+
+def test_drafts_are_not_told_where_only_the_rows_of_the_right_ones_are_seen(tmp_path: Path) -> None:
+    drafts = {"step": {"a": {"start": 3, "n": 3, "drafts": [5, 6], "tables": [[1, 2]]}}}
+    events = [*lived("a", [1, 2, 3], [1], 0), {"sampled": {"a": [4]}}, drafts, {"sampled": {"a": [5, 7]}}]
+    events += [{"step": {"a": {"start": 5, "n": 1}}}, {"free": "a"}, {"reset": True}]
+    b = {"add": "b", "tokens": [1, 2, 3, 4, 5, 9]}
+    found = {"step": {"b": {"start": 5, "n": 1, "tables": [[1, 2]]}}}
+    clause, told = shortest(tmp_path / "log.jsonl", *events, b, found)
+    assert clause == "STEP-15" and told[2:] == [{"free": "a"}, {"reset": True}, b, found]
+    assert "drafts" not in told[1]["step"]["a"] and len(told[0]["tokens"]) >= 5
