@@ -199,7 +199,15 @@ def test_limits_are_told_in_words() -> None:
 def test_all_clauses_of_every_failure_are_filed(path: Path) -> None:
     record = json_file.load(path, Record)
     filed = {k.because for k in known.read(KNOWN) if k.names(path.parent.name)}
-    assert [f.words for f in record.failures if not f.expected or not set(f.known.values()) <= filed] == []
+    explained = [f.expected and all(_joined(why, filed) for why in f.known.values()) for f in record.failures]
+    assert [f.words for f, one in zip(record.failures, explained, strict=True) if not one] == []
+
+
+def _joined(why: str, filed: set[str]) -> bool:
+    """Whether a reason is one that is filed, or several of them: a failure may need all of these."""
+    for one in sorted(filed, key=len, reverse=True):
+        why = why.replace(one, "")
+    return not why.strip("; ")
 
 
 def test_every_known_deviation_has_a_script_that_is_there() -> None:

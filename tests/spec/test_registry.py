@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
 ENGINES = (
-    *("mlx", "transformers", "onnx", "onnx_scatter", "onnxruntime"),
+    *("mlx", "mlx_vlm", "transformers", "onnx", "onnx_scatter", "onnxruntime"),
     *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm"),
 )
 ADAPTERS = (
@@ -33,7 +33,6 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/large_beside.py",
     "conformance/kvconform/generate/large_caches.py",
     "conformance/kvconform/generate/large_calls.py",
-    "conformance/kvconform/generate/large_parcels.py",
     "conformance/kvconform/generate/strategies/caches.py",
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",

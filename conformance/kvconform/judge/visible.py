@@ -60,8 +60,11 @@ class Judge:
         seen += folds.differences(want, got, self._book)
         return [*_values(want, got), *_rows(want, got, self._book), *seen]
 
-    def _history(self, cache: Looked, got: Step, room: int | None, held: int | None) -> Iterator[Difference]:
-        """Note the names of the rows in a history; of a whole buffer the names in its spare slots do not count."""
+    def _history(
+        self, cache: Looked, got: Step, sequences: int, room: int | None, held: int | None
+    ) -> Iterator[Difference]:
+        """Note the names of the rows in a history; of a whole buffer the names in its spare slots do not count.
+        Where there is no history, no sequence has rows."""
         spare = whole_buffer.NONE
         if room is not None and held is not None:
             yield from whole_buffer.width(got, room, held)
@@ -70,7 +73,8 @@ class Judge:
         names = history_names(got, spare, self._book)
         if names is None and self._masked:  # what a refused append left in slots that the mask hides
             names = history_names(got, whole_buffer.hidden(got), self._book)
-        self._histories[cache] = names
+        none = got.arrays["history.k"] is got.arrays.get("history.v") is None
+        self._histories[cache] = [[] for _ in range(sequences)] if none else names
 
     def _sees(
         self, cache: Looked, want: Expected, got: Step, windowed: bool, room: int | None, live: Collection[int]
@@ -79,7 +83,7 @@ class Judge:
             return
         masked = self._masked or "mask" in got.arrays
         if "history.k" in got.arrays:
-            yield from self._history(cache, got, room, want.least)
+            yield from self._history(cache, got, len(want.sees), room, want.least)
         elif "history.0.k" in got.arrays:
             if not self._padded:
                 return  # nothing says which columns are padding; the rows of each sequence are seen by themselves

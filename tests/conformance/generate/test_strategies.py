@@ -38,7 +38,7 @@ def of_all() -> list[Trace]:
 
 def test_a_whole_system_does_all_there_is() -> None:
     asked = {op["op"] for t in of_all() for op in t.ops}
-    own = {"split", "merge", "close", "init", "run", "askappend", "askrestore"} | {
+    own = {"split", "merge", "close", "init", "run", "askappend", "askrestore", "keep"} | {
         "pack",
         "carry",
         "collect",

@@ -48,6 +48,10 @@ def judged(tmp_path: Path, top: int, plant: Plant | None, requests: int) -> Run:
     return run
 
 
+BY_TOKENS = ("regret", "reused")
+"""What tokens alone can show: a token that is not the best, and more cached rows than are shared."""
+
+
 @pytest.mark.parametrize("top", one_in(2, [0, TOP]), ids=["tokens", "top"])
 @pytest.mark.parametrize(
     ("plant", "clauses"),
@@ -60,7 +64,7 @@ def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, plant: Plant
     run = judged(tmp_path, top, plant, 300)
     assert run.failures and run.asked < 300
     assert run.failures[0].clause in clauses, run.failures[0]
-    assert run.failures[0].alone and (top or run.failures[0].sort == "regret")
+    assert run.failures[0].alone and (top or run.failures[0].sort in BY_TOKENS)
 
 
 @pytest.mark.parametrize("top", [0, TOP], ids=["tokens", "top"])
