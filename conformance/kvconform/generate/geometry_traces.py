@@ -35,8 +35,12 @@ Operations = frozenset[str]
 OWN = {"kv_heads", "k_dim", "v_dim"}
 """Arguments of an operation that has a geometry of its own."""
 
-WHERE = {"layer", "sequence", "fill", "input", "resident"}
-"""Arguments that say where rows are and what they hold: other traces have all of them."""
+NO_OPTIONS = {
+    *("layer", "sequence", "fill", "queries", "input", "resident", "most"),
+    *("values", "rows", "batch", "kv_heads", "k_dim", "v_dim"),
+    *("q_dim", "q_rows", "q_batch", "out_readonly"),
+}
+"""Arguments that are no options: where rows are, what they hold, limits, and sizes that are wrong on purpose."""
 
 SOME = 32
 """Rows of a page, or of a store's layer, in traces that were moved from another kind."""
@@ -54,7 +58,7 @@ def chosen(op: Operation) -> Iterator[str]:
     cache is opened with is named by its config."""
     for argument_ in ARGUMENTS[op["op"]].values() if not OPERATIONS[op["op"]].config else ():
         said = op.get(argument_.name, argument_.default)
-        if not argument_.required and said != argument_.default and argument_.name not in WHERE:
+        if not argument_.required and said != argument_.default and argument_.name not in NO_OPTIONS:
             text = allowed_words(argument_) or argument_.holds == "scaling"
             word = f"={str(said).partition(':')[0]}" if text else ""
             yield f"{WITH} {op['op']} {argument_.name}{word}"
