@@ -26,7 +26,7 @@ from kvspec.contract import Description, description
 from kvspec.geometry import Array
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
-from kvspec.trace import Trace
+from kvspec.trace import Trace, caches_of
 from tools.sanitizers import probes, steps, warps
 from tools.sanitizers.checks import CHECKS, LOG, Check
 from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, Report, refused
@@ -118,7 +118,8 @@ def traces(
     adapter: Description, total: int, every: int = 1, poison: bool = True
 ) -> Iterator[tuple[str, list[Trace]]]:
     """What is replayed, by source, each with a name that says how much it is; of all that one in `every`. Where
-    nothing is poisoned, a page that nobody wrote shows whatever lies there: nobody peeks then."""
+    nothing is poisoned, what nobody wrote shows whatever lies there: nobody peeks at pages then, and no block is
+    read whose padding would be decoded."""
     examples = [e.trace for c in index().values() for e in c.examples]
     yield _some("worked examples", _suitable(examples, adapter, poison), max(1, len(examples) // every))
     total //= every
@@ -129,7 +130,13 @@ def traces(
 
 
 def _suitable(given: Iterable[Trace], adapter: Description, peeks: bool) -> list[Trace]:
-    return list(fit_to_adapter.fitted(given if peeks else map(_unseen, given), adapter))
+    seen = given if peeks else (_unseen(trace) for trace in given if not _decodes_padding(trace))
+    return list(fit_to_adapter.fitted(seen, adapter))
+
+
+def _decodes_padding(trace: Trace) -> bool:
+    """Whether it has a padded block of rows in a form: all of a block is decoded, and nobody writes its padding."""
+    return any(config.padding is not None and config.form is not None for config in caches_of(trace))
 
 
 def _unseen(trace: Trace) -> Trace:
