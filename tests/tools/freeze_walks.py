@@ -12,7 +12,7 @@ from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_walks import name
 from kvconform.generate.real_geometry import GEOMETRIES
-from kvconform.generate.walks import SCALES, WALKED, Walks, left_by
+from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.trace import Outcome, Trace
@@ -44,7 +44,7 @@ def _made(kind: str) -> dict[str, Sequence[Trace]]:
     all_, each = frozenset(CHAPTERS), product(SCALES, (True, False))
     walks = {name(scale, few): [*Walks(kind, all_, scale, few=few).all()] for scale, few in each}
     walked = [walks[name(scale, few=True)] for scale in WALKED]
-    return walks | {geometry.name: left_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
+    return walks | {geometry.name: left_over_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
 
 
 def document(head: Mapping[str, Any], name: str, body: str) -> str:

@@ -53,15 +53,15 @@ def called(op: Operation) -> str:
     return f"{op['op']}{'' if layer is None else ' layer'}{one}"
 
 
-def chosen(op: Operation) -> Iterator[str]:
+def options_of(op: Operation) -> Iterator[str]:
     """Name the options that an operation is given: a word with the option, a text with what it begins with. What a
     cache is opened with is named by its config."""
-    for argument_ in ARGUMENTS[op["op"]].values() if not OPERATIONS[op["op"]].config else ():
-        said = op.get(argument_.name, argument_.default)
-        if not argument_.required and said != argument_.default and argument_.name not in NO_OPTIONS:
-            text = allowed_words(argument_) or argument_.holds == "scaling"
+    for each in ARGUMENTS[op["op"]].values() if not OPERATIONS[op["op"]].config else ():
+        said = op.get(each.name, each.default)
+        if not each.required and said != each.default and each.name not in NO_OPTIONS:
+            text = allowed_words(each) or each.holds == "scaling"
             word = f"={str(said).partition(':')[0]}" if text else ""
-            yield f"{WITH} {op['op']} {argument_.name}{word}"
+            yield f"{WITH} {op['op']} {each.name}{word}"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _done(trace: Trace) -> Iterator[str]:
     for op in trace.ops:
         for part in parts_of(op) if following.follow(op).result == "ok" else ():
             yield called(part)
-            yield from chosen(part)
+            yield from options_of(part)
 
 
 def _operations(example: Example) -> dict[str, Operations]:
@@ -181,7 +181,7 @@ def _operations(example: Example) -> dict[str, Operations]:
         if row.said and "refused" not in said and "unsupported" not in said:
             for part in (part for part in parts_of(op) if not OWN & set(part) and cache_of(part) in kinds):
                 kind = kinds[cache_of(part)]
-                found[kind] = found.get(kind, frozenset()).union({called(part)}, chosen(part))
+                found[kind] = found.get(kind, frozenset()).union({called(part)}, options_of(part))
                 filled |= {cache_of(part)} if "fill" in ARGUMENTS[part["op"]] else set()
     kind, config = example.trace.kind, example.trace.config
     return found | ({kind: found[kind].union(options(kind, config))} if "A" in filled else {})

@@ -353,10 +353,10 @@ def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozense
     if geometry in GEOMETRIES and chapters == frozen_walks.claimed(kind):
         return frozen_walks.read(kind, geometry.name)
     walks = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in WALKED]
-    return left_by(walks, kind, geometry, chapters)
+    return left_over_by(walks, kind, geometry, chapters)
 
 
-def left_by(
+def left_over_by(
     walks: Sequence[Sequence[Trace]], kind: str, geometry: Geometry, chapters: frozenset[str]
 ) -> tuple[Trace, ...]:
     """The same for these walks, those of a run of few traces at each of the `WALKED` scales."""

@@ -14,7 +14,7 @@ from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.geometry_traces import called, calls, chosen, met
+from kvconform.generate.geometry_traces import called, calls, met, options_of
 from kvconform.generate.real_geometry import (
     BOUNDARIES,
     GEOMETRIES,
@@ -120,7 +120,7 @@ def paired() -> dict[tuple[str, str], set[frozenset[str]]]:
     for kind, op, config, sequences in everything():
         large = (name for name, _ in beyond(config, sequences, PAIRED))
         pairs = {*map(frozenset, combinations(large, 2))}
-        for name in (op["op"], called(op), *options(kind, config), *chosen(op)):
+        for name in (op["op"], called(op), *options(kind, config), *options_of(op)):
             found.setdefault((kind, name), set()).update(pairs)
     return found
 
