@@ -30,7 +30,6 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.laws import law
 from kvconform.laws import registry as laws
-from kvref import list_model
 from kvspec import costs, registry
 from kvspec.errors import CannotRun, NotWhole
 from kvspec.operations.table import caches_with
@@ -70,7 +69,7 @@ ROOMS = {
     ),
     "costs": Room("kvspec.costs", lambda: [costs.of_chapter.__wrapped__(chapter) for chapter in RECORDS]),
     "kvref": Room("kvref", again(reference)),
-    "list_model": Room("kvref.list_model", list_model._models.__wrapped__),
+    "list_model": Room("kvref.list_model", lambda: registry.objects("kvref.list_model", "model")),
     "strategies": Room(
         "kvconform.generate.strategies",
         lambda: (

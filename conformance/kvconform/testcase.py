@@ -18,7 +18,7 @@ from typing import ClassVar
 from kvconform.api import ShownRecord, run
 from kvreports.run import findings
 from kvreports.run.standing import standing
-from kvreports.run.text import failure
+from kvreports.run.text_failure import failure
 from kvspec.errors import CannotRun
 
 

@@ -23,8 +23,8 @@ from kvref.memory import meter
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array
 from kvspec.refusals import rope as refusals
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
-from kvspec.rope_sections import Sections
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
+from kvspec.rope.sections import Sections
 
 
 def rotate(rows: Array, positions: Array, rope: Rope) -> Array:

@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from kvreports.safe_text import line, plain, shortened
-from kvspec import strict_json
-from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
+from kvspec.outside import strict_json
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.records.document import Document
-from kvspec.records.older_records import led_on
 
 DEEPEST = 64
 """How deep a record may nest."""
@@ -45,6 +44,10 @@ def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
 
 def from_json(document: Any, kind: type[Kind], where: str = "record") -> Kind:
     """Check a document and make the record of it, with today's ids of clauses. Raises BadInput."""
+    from kvspec.records.older_records import (
+        led_on,
+    )  # reads several kinds of records; a run reads none
+
     mark, version = tag(kind)
     if not isinstance(document, dict) or mark not in document:
         raise BadInput(f"{where}: not {kind.NAME} (no {mark}); `{kind.WRITTEN_BY}` writes one")

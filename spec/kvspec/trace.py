@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from kvspec import masks, strict_json
+from kvspec import masks
 from kvspec.chapters.record import Argument
 from kvspec.contract.keyed import tokens_in
 from kvspec.errors import BadInput
@@ -42,9 +42,10 @@ from kvspec.operations.table import (
     parts_of,
     unknown,
 )
+from kvspec.outside import strict_json
+from kvspec.outside.similar import did_you_mean
 from kvspec.registry import FIELDS_OF_SOME, KINDS, brought, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget
-from kvspec.similar import did_you_mean
 
 VERSION = 2
 LARGEST_TRACE = 4096

@@ -39,10 +39,11 @@ from kvreports.run import html, markdown, text
 from kvreports.serving import html as serving_html
 from kvreports.serving import markdown as serving_markdown
 from kvreports.serving import text as serving_text
-from kvspec import strict_json, trace
+from kvspec import trace
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.notation import from_sentence
+from kvspec.outside import strict_json
 from kvspec.reading.clauses import index
 from kvspec.records.difference import Difference
 from kvspec.records.mutants import Matrix

@@ -11,7 +11,7 @@ import pytest
 from kvgpu.memory import rope_angles as device_angles
 from kvref.arithmetic import rope_tables
 from kvref.list_model import rope as listed
-from kvspec.rope_scaling import LongRoPE
+from kvspec.rope.scaling import LongRoPE
 from support.running.rope_bound import AS_TRANSFORMERS, beyond, row
 from support.samples.released_ropes import RELEASED, Released, frozen
 

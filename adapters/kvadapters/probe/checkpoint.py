@@ -14,9 +14,9 @@ from kvadapters.probe.formats.writers import DTYPES, WRITERS, leave
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
-from kvspec import strict_json
-from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
+from kvspec.outside import strict_json
+from kvspec.outside.bounded_file import read_bytes
 
 RECIPE = 1
 """Changes when the same words give other weights."""

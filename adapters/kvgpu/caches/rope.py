@@ -19,7 +19,7 @@ from kvgpu.runtime import Work
 from kvspec.contract import Rope
 from kvspec.geometry import DTYPES, Array, Config, still
 from kvspec.refusals import rope as refusals
-from kvspec.rope_scaling import numbers
+from kvspec.rope.scaling import numbers
 
 
 def rotate(space: Workspace, rows: Any, positions: Array, rope: Rope) -> Any:

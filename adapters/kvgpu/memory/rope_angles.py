@@ -17,7 +17,7 @@ import numpy as np
 
 from kvgpu.memory.rope_scaling import DIGITS, PI, attention_factor, frequencies
 from kvspec.geometry import Array
-from kvspec.rope_scaling import LongRoPE, Scaling
+from kvspec.rope.scaling import LongRoPE, Scaling
 
 LIMB = 32
 """Bits of a limb: the product of two limbs fits into 64 bits."""

@@ -1,4 +1,4 @@
-"""Frequencies of RoPE under a scaling, as whole numbers of 2^-192 turns; see `kvspec.rope_scaling`."""
+"""Frequencies of RoPE under a scaling, as whole numbers of 2^-192 turns; see `kvspec.rope.scaling`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 from math import ceil, floor
 
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 
 DIGITS = 192
 """Bits after the point of an angle, whose unit is a full circle."""

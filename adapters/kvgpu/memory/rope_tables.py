@@ -16,8 +16,8 @@ from kvgpu.memory import rope_angles as angles
 from kvgpu.runtime import Block, Runtime
 from kvspec.contract import Rope
 from kvspec.geometry import Array
-from kvspec.rope_scaling import Scaling
-from kvspec.rope_sections import Sections
+from kvspec.rope.scaling import Scaling
+from kvspec.rope.sections import Sections
 
 KEPT = 4
 """Tables that are kept: layers of one model may differ in base."""

@@ -31,7 +31,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Window
 from kvspec.reading.clauses import Clause, index
-from kvspec.rope_scaling import again
+from kvspec.rope.scaling import again
 
 COMMON = "anomaly"
 """The class of common bugs, for which there is no report."""

@@ -20,10 +20,10 @@ from kvreports.drawing.svg import draw_svg
 from kvreports.drawing.text import draw as drawn
 from kvspec import notation
 from kvspec import trace as traces
-from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence, words
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.trace import Trace, used_chapters
 
 

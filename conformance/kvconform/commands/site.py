@@ -21,9 +21,9 @@ from kvreports.safe_text import Html
 from kvreports.site import addresses
 from kvreports.site.content import Bug, Content, Drawn
 from kvspec import SPEC_VERSION
-from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.notation import sentence
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.reading.clauses import Clause, digest, index
 
 

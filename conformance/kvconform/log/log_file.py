@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvspec import strict_json
-from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
+from kvspec.outside import strict_json
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, from_json, used_chapters
 

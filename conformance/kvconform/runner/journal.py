@@ -11,8 +11,8 @@ from typing import Any, TextIO
 
 from kvconform.message import tell
 from kvconform.runner.verdict.tally import Tally, from_json
-from kvspec import strict_json
 from kvspec.errors import BadInput
+from kvspec.outside import strict_json
 
 NAME = "journal.jsonl"
 

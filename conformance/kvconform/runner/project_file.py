@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
-from kvspec.similar import did_you_mean
+from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside.similar import did_you_mean
 
 FILE, TABLE = "pyproject.toml", "tool.kvconform"
 

@@ -10,10 +10,10 @@ from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
+from kvspec.outside.similar import did_you_mean
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause, withdrawn
 from kvspec.registry import LETTERS
-from kvspec.similar import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from kvspec import strict_json
 from kvspec.errors import BadInput
+from kvspec.outside import strict_json
 from kvspec.steps.view import View, view
 
 VERSION = 1

@@ -15,11 +15,11 @@ from typing import Any
 from kvconform.vectors import files, verify
 from kvconform.vectors.exported import exported, tensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
-from kvspec import strict_json
-from kvspec.bounded_file import read_bytes
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import OPERATIONS
+from kvspec.outside import strict_json
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.reading import clauses
 
 INDEX = "index.json"

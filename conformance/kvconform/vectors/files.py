@@ -13,11 +13,11 @@ from typing import Any
 from kvconform.generate.frozen_covers import FOLDER
 from kvconform.vectors import SOURCES, safetensors
 from kvconform.vectors.vector import LICENCE, VERSION, Written
-from kvspec import strict_json
-from kvspec.bounded_file import read_bytes
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
+from kvspec.outside import strict_json
+from kvspec.outside.bounded_file import read_bytes
 
 Document = dict[str, Any]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kvspec import strict_json
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
+from kvspec.outside import strict_json
 
 NAMES = {"F32": DTYPES["f32"], "F16": DTYPES["f16"], "BF16": DTYPES["bf16"], "BOOL": np.dtype(bool)}
 """The format's names of the dtypes there are here."""

@@ -1,4 +1,4 @@
-"""The frequencies and factors of RoPE under a scaling, as exact as angles are; see `kvspec.rope_scaling`."""
+"""The frequencies and factors of RoPE under a scaling, as exact as angles are; see `kvspec.rope.scaling`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import lru_cache
 
 from kvref.arithmetic.rope_angles import EXACT, frequency, quarter
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 
 ONE, ZERO = Decimal(1), Decimal(0)
 

@@ -7,7 +7,7 @@ import numpy as np
 from kvref.arithmetic import rope_scaling
 from kvref.arithmetic.rope_angles import cosine_and_sine
 from kvspec.geometry import Array
-from kvspec.rope_scaling import LongRoPE, Scaling
+from kvspec.rope.scaling import LongRoPE, Scaling
 
 
 def table(positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> tuple[Array, Array]:

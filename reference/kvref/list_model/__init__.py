@@ -46,7 +46,7 @@ class ListModel:
 
     def model(self, kind: str) -> Any:
         """The class of the caches of a kind. A model of a known deviation has others."""
-        return _models()[kind]
+        return _model(kind)
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""
@@ -66,8 +66,9 @@ class ListModel:
 
 
 @cache
-def _models() -> dict[str, Any]:
-    return objects(__name__, "model")
+def _model(kind: str) -> Any:
+    """The class of a kind, whose module is read when a cache of it is first opened."""
+    return objects(__name__, "model", (kind,))[kind]
 
 
 __all__ = ["ListModel"]

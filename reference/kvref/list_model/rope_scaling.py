@@ -9,7 +9,7 @@ import numpy as np
 from kvspec.contract.attention import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN, numbers
 
 CLAUSES = {Linear: "ROPE-31", NTK: "ROPE-32", Llama3: "ROPE-33", YaRN: "ROPE-34", LongRoPE: "ROPE-36"}
 """What each scaling does to frequencies."""

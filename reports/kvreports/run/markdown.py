@@ -14,7 +14,7 @@ from kvreports.run import coverage, diagnosis, residency, shut_out
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, groups, in_words, unclaimed_chapters, verdict
-from kvreports.run.text import NONDETERMINISTIC, after
+from kvreports.run.text_failure import NONDETERMINISTIC, after
 from kvreports.safe_text import cleaned_record, line
 from kvspec.records.run import Failure, Record
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import UNSET
-
-from kvreports import inline_markdown, terminal
-from kvreports.drawing.text import draw
-from kvreports.run import diagnosis, replay, residency, shut_out
+from kvreports import terminal
+from kvreports.run import residency, shut_out
 from kvreports.run.findings import Finding, findings
 from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, in_words, unclaimed_chapters
 from kvreports.safe_text import cleaned_record, line, shortened
 from kvreports.terminal import paragraph
-from kvspec.records.run import VERDICTS, Failure, Record
-
-NONDETERMINISTIC = "This did not happen on every replay: the adapter is nondeterministic."
+from kvspec.records.run import VERDICTS, Record
 
 
 def render(records: Sequence[Record], clauses: Clauses, width: int | None = None, unclaimed: bool = False) -> str:
@@ -40,11 +35,15 @@ def _column(
     yield _shut_out(record, width, unclaimed)
     yield from _notes(record, width)
     yield _chapters(i, column, chapters, width)
-    if found:
-        yield _others(found, width)
-        yield from _first(found[0], clauses, width)
+    if not found:
+        yield _headline(column, width)
+        return
+    from kvreports.run import text_failure  # it reads what draws a trace
+
+    yield _others(found, width)
+    yield from text_failure.finding(found[0], clauses, width)
     yield _headline(column, width)
-    yield "\n".join(_next(found[0], record)) if found else ""
+    yield "\n".join(text_failure.commands(found[0], record))
 
 
 def _notes(record: Record, width: int) -> Iterator[str]:
@@ -64,60 +63,6 @@ def _headline(column: Column, width: int) -> str:
     if column.partial:
         parts.append(f"PARTIAL RUN: {line(column.record.partial_reason) or 'it did not finish'}")
     return "\n".join(paragraph(part, width, rest="  ") for part in parts)
-
-
-def _first(finding: Finding, clauses: Clauses, width: int) -> Iterator[str]:
-    """Write what makes it known, the diagnosis, the clause to look at with its rule, and the trace that shows
-    it."""
-    failed, ids = finding.failure, ", ".join(map(line, finding.ids)) or "no clause"
-    if failed is not None:
-        yield _entry(failed)
-        yield "\n".join(_indented(text, width) for text in _diagnosis(failed))
-    texts = [inline_markdown.text(line(clauses[i].text)) for i in finding.ids[:1] if i in clauses]
-    if failed is None or finding.verdict == "XFAIL":
-        texts.append(line(shortened(finding.message, 600)))
-    title = f"{finding.title} {ids}: {finding.verdict}, {line(finding.cause)}"
-    yield "\n".join([title, *(_indented(t, width) for t in texts)])
-    yield "" if failed is None else failure(failed, width)
-
-
-def _entry(failed: Failure) -> str:
-    """What makes the failure known, once it is reported."""
-    if failed.entry is UNSET:
-        return ""
-    entry = [f"  {line(text)}" for text in failed.entry.splitlines()]
-    return "\n".join(["to expect it once you have reported it, write into kvconform.toml:", *entry])
-
-
-def _diagnosis(failed: Failure) -> list[str]:
-    return [line(inline_markdown.text(shortened(p, 900))) for p in diagnosis.paragraphs(failed)]
-
-
-def _indented(text: str, width: int) -> str:
-    return paragraph(text, width, "  ")
-
-
-def _next(finding: Finding, record: Record) -> Iterator[str]:
-    """The commands that explain the clause and replay the trace. A trace that words cannot say is in the report."""
-    if finding.ids:
-        yield f"kvconform explain {line(finding.ids[0])}"
-    if finding.failure is not None and replay.in_words(finding.failure):
-        yield line(replay.command(finding.failure, record))
-
-
-def failure(failed: Failure, width: int = 100) -> str:
-    """One failure: the trace in words, what differed, and the drawing."""
-    texts = [line(shortened(failed.words, 600)), line(shortened(failed.message, 600))]
-    texts += [] if failed.deterministic else [NONDETERMINISTIC]
-    texts += after(failed)
-    return "\n".join([*(_indented(text, width) for text in texts), "", draw(failed.steps)])
-
-
-def after(failed: Failure) -> list[str]:
-    """The trace that has to run first; nothing where the failure needs none."""
-    if failed.after is UNSET:
-        return []
-    return [f"It fails only after another trace in the same process: {line(shortened(failed.after.words, 600))}"]
 
 
 def _others(found: Sequence[Finding], width: int) -> str:

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from kvspec.geometry import Array
 from kvspec.masks import CAUSAL, Logical
-from kvspec.rope_scaling import Scaling
-from kvspec.rope_sections import Sections
+from kvspec.rope.scaling import Scaling
+from kvspec.rope.sections import Sections
 
 
 class Rope(NamedTuple):

@@ -7,8 +7,8 @@ from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
 from kvspec.parcels import ORDERS
-from kvspec.rope_scaling import PATTERN as SCALING
-from kvspec.rope_sections import PATTERN as SECTIONS
+from kvspec.rope.scaling import PATTERN as SCALING
+from kvspec.rope.sections import PATTERN as SECTIONS
 
 ALIKE = (
     "alike",

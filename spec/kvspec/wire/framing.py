@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kvspec import strict_json
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
+from kvspec.outside import strict_json
 
 PROTOCOL = 1
 LARGEST_HEADER = 1 << 20

@@ -16,7 +16,7 @@ from kvgpu.memory.rope_scaling import sensible
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 from kvspec.rows.fills import settled
 from support.device.devices import ADAPTERS, NAMES, Scarce, adapter
 

@@ -15,7 +15,7 @@ from kvgpu.captured.pool_batch import PoolBatch
 from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Rope
 from kvspec.errors import Refused
-from kvspec.rope_scaling import YaRN
+from kvspec.rope.scaling import YaRN
 from support.device.captured_batches import (
     HEADS,
     KINDS,

@@ -16,7 +16,7 @@ from kvgpu.memory.layout import Geometry, Place, move
 from kvspec.contract import Attention, Pair, Rope
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rope_scaling import YaRN
+from kvspec.rope.scaling import YaRN
 from support.device.devices import adapter
 
 LAYERS, HEADS = 3, 4

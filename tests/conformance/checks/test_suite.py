@@ -167,5 +167,25 @@ def test_a_run_on_a_clause_reads_what_it_needs_alone() -> None:
 
 
 MOST_MODULES = 212
-"""Of our modules before anything is judged; no laws, no cache of the reference, and of strategies those of the
-clause's chapter."""
+"""Of our modules before anything is judged; no laws, no cache of the reference, and of strategies and list models
+those of the clause's chapter."""
+
+RUNS = """
+import sys
+from kvconform.cli import main
+assert main(["run", "reference", "--clause", "RING-10", "--processes", "1"]) == 0
+print(*(m for m in sys.modules if m[:2] == "kv"))
+"""
+"""Judges a clause in this process, and prints our modules that it has read by then."""
+
+
+def test_a_whole_run_on_a_clause_reads_what_it_needs_alone() -> None:
+    said = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True).stdout
+    read = said.splitlines()[-1].split()
+    assert len(read) <= MOST_MODULES_OF_A_RUN, len(read)
+    assert {m for m in read if m.startswith("kvreports.drawing")} == set(), "nothing failed, so nothing is drawn"
+    assert "kvref.list_model.page" not in read and "kvref.list_model.ring" in read
+
+
+MOST_MODULES_OF_A_RUN = 291
+"""Of our modules once a clause has passed: the worker's answers, the judge, the reference and the record."""

@@ -17,7 +17,7 @@ from kvref.arithmetic.rope_scaling import ends
 from kvref.growing import Growing
 from kvref.ring import Ring
 from kvspec import notation
-from kvspec.rope_scaling import YaRN, parsed
+from kvspec.rope.scaling import YaRN, parsed
 from kvspec.trace import from_json
 from tools import freeze_covers
 

@@ -14,7 +14,7 @@ from kvref.rope import pairs
 from kvspec.contract import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
 
 F32 = np.float32
 Frequencies = Callable[[float, int], Array]

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvspec import rope_sections
 from kvspec.contract import Rope
 from kvspec.geometry import Array
-from kvspec.rope_scaling import parsed
+from kvspec.rope import sections as rope_sections
+from kvspec.rope.scaling import parsed
 from kvspec.tables import table
 
 HERE = Path(__file__).parent

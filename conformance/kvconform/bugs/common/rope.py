@@ -13,8 +13,8 @@ from kvref.list_model import rope_scaling as listed
 from kvref.rope import demand
 from kvspec.contract import Rope
 from kvspec.geometry import Array
-from kvspec.rope_scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
-from kvspec.rope_sections import Sections
+from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN
+from kvspec.rope.sections import Sections
 
 
 @planted("wrong-position", breaks="ROPE-31")

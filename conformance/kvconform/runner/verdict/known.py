@@ -26,10 +26,10 @@ from packaging.version import InvalidVersion, Version
 from kvconform.runner.verdict import outcomes
 from kvreports.json_file import refusal
 from kvspec import notation
-from kvspec.bounded_file import read_bytes
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.moved_clauses import moved, now
+from kvspec.outside.bounded_file import read_bytes
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
 from kvspec.registry import DIALECTS

@@ -12,7 +12,7 @@ from kvspec.contract import Attention, Rope
 from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of, numbers_in
 from kvspec.registry import CACHES
-from kvspec.rope_scaling import parsed
+from kvspec.rope.scaling import parsed
 from kvspec.session.offered import metered, offered
 from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState

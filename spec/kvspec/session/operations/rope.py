@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kvspec import rope_sections
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, argument
-from kvspec.rope_scaling import again, parsed
+from kvspec.rope import sections as rope_sections
+from kvspec.rope.scaling import again, parsed
 from kvspec.session.offered import offered
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
