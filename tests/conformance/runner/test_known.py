@@ -200,7 +200,7 @@ def test_entries_hold_together(modelled: KnownDeviation) -> None:
 def of_released(model: str) -> KnownDeviation:
     """The entry of the released engines with this model, for any adapter."""
     entries = known.read(ROOT / "reports" / "deviations" / "kvconform.toml")
-    return replace(next(k for k in entries if k.models == (f"models.py:{model}",)), adapter="", versions="")
+    return replace(next(k for k in entries if k.models[0].endswith(f":{model}")), adapter="", versions="")
 
 
 OPEN_ENDED = {

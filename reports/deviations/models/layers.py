@@ -1,9 +1,11 @@
-"""What the engines do otherwise with layers of unlike views, as classes over the list model: see `models.py`."""
+"""What engines do otherwise with layers of unlike views."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvref.list_model.layers import LayersModel, SavedLayers
-from kvref.list_model.rows import Rows, fit
+from kvref.list_model.rows import Rows
 from kvref.list_model.unsaid import Unsaid, may
 from kvref.list_model.views import Chunk, Conv, Sinks, State, View, Window
 from kvspec.errors import Refused
@@ -87,32 +89,6 @@ class CropsNothing(LayersModel):
         return not self.begun and not some and any(map(size, self.views))
 
 
-class NoRowsFixGeometry(LayersModel):
-    """transformers: an update of no rows fixes the geometry of those that come after it."""
-
-    empty = False
-
-    def append(self, keys: Rows, values: Rows) -> None:
-        if self._other(keys, values) and (not keys.n or (self.empty and not self.shaped)):
-            raise Unsaid("ok refused error")
-        super().append(keys, values)
-        self.empty = True
-
-    def _other(self, keys: Rows, values: Rows) -> bool:
-        return not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n)
-
-
-class NoRowsRaise(LayersModel):
-    """transformers: a full static layer joins all rows but its oldest to none, and has too few for its buffer. One
-    row fits a buffer of two."""
-
-    def append(self, keys: Rows, values: Rows) -> None:
-        sizes = [n for n in map(size, self.views) if 0 < n <= self.offset]
-        if not keys.n and sizes:
-            raise Unsaid("ok error") if 2 in sizes else Unsaid("error", kept=True)
-        super().append(keys, values)
-
-
 class CropsUnchecked(LayersModel):
     """transformers: static layers are cropped to any length, whatever they have lost, and to less than none."""
 
@@ -185,28 +161,6 @@ class CropsTwice(LayersModel):
         self.cropped = True
 
 
-class TrimsNegative(LayersModel):
-    """mlx-lm: trimming a negative number lengthens all layers, while no ring is full."""
-
-    def can_rewind(self, to: int) -> bool | None:
-        return True if self._lengthened(to) else super().can_rewind(to)
-
-    def rewind(self, to: int) -> None:
-        with may("ok" if self._lengthened(to) else "refused", "CACHE-7"):
-            super().rewind(to)
-
-    def _lengthened(self, to: int) -> bool:
-        return to > self.offset and not full(self)
-
-
-def full(cache: LayersModel) -> bool:
-    """Whether a ring of the list is full, or arrays are in it, so that mlx-lm trims none of it."""
-    if any(map(folds, cache.views)):
-        return True
-    rings = (size(view) for view in cache.views if not isinstance(view, Chunk))
-    return any(0 < n <= cache.offset for n in rings)
-
-
 class KeptRowsHidden(LayersModel):
     """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
 
@@ -218,6 +172,12 @@ class KeptRowsHidden(LayersModel):
         recent = max(0, min(size(view) - 1, before) - view.first)
         columns = [*range(min(before, view.first)), *range(before - recent, query + 1)]
         return {self.tokens[row][layer]: 0.0 for row in columns[-size(view) :]}
+
+
+def stays(views: Sequence[View], offset: int) -> bool:
+    """Whether mlx-lm trims nothing of a list: a ring is full, or arrays are in it."""
+    rings = (size(view) for view in views if not isinstance(view, Chunk))
+    return any(map(folds, views)) or any(0 < n <= offset for n in rings)
 
 
 class TrimsChunksLess(LayersModel):
@@ -235,50 +195,24 @@ class TrimsChunksLess(LayersModel):
         super().free()
         self.starts = ()
 
+    def snapshot(self, start: int) -> SavedLayers | None:
+        saved = super().snapshot(start)
+        if saved is not None:
+            vars(saved)["starts"] = self.starts
+        return saved
+
     def rewind(self, to: int) -> None:
-        chunks = (s for s, view in zip(self.starts, self.views, strict=False) if isinstance(view, Chunk))
-        if max(0, to) < max(chunks, default=0) and not full(self):
-            raise Unsaid
+        self._trim(to, self.starts, self.offset)
         super().rewind(to)
 
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        if snapshot is not None:
+            self._demand_saved(snapshot, to)
+            self._trim(to, vars(snapshot)["starts"], snapshot.stop)
+        super().restore(snapshot, to)
+        self.starts = self.starts if snapshot is None else vars(snapshot)["starts"]
 
-class LendsItsArrays(LayersModel):
-    """Updates return the arrays that the layers keep: what one does to them is done to the cache."""
-
-    lent = False
-
-    def append(self, keys: Rows, values: Rows) -> None:
-        super().append(keys, values)
-        self.lent = self.lent or keys.n > 0
-
-    def overwritten(self) -> None:
-        """Nothing is said of a cache whose arrays are overwritten."""
-        if self.lent:
+    def _trim(self, to: int, starts: tuple[int, ...], offset: int) -> None:
+        chunks = (s for s, view in zip(starts, self.views, strict=False) if isinstance(view, Chunk))
+        if max(0, to) < max(chunks, default=0) and not stays(self.views, offset):
             raise Unsaid
-
-
-class NoRowsGiveGeometry(LayersModel):
-    """An update with no rows fixes heads, widths and dtype as others do, or raises where they are fixed."""
-
-    fixed = False
-
-    def append(self, keys: Rows, values: Rows) -> None:
-        if not keys.n or self.fixed:
-            if not fit(keys, values, self.config, len(self.own), self.config.kv_heads, keys.n):
-                raise Unsaid("ok refused")
-            self.fixed = True
-        super().append(keys, values)
-
-
-class NoRowsLeaveRoom(LayersModel):
-    """mlx-lm: a full ring takes an update with no rows for a chunk, and drops a row for it; the next single row is
-    written over another one, or raises."""
-
-    short = False
-
-    def append(self, keys: Rows, values: Rows) -> None:
-        if self.short and keys.n == 1:
-            raise Unsaid("ok refused")
-        super().append(keys, values)
-        rings = (size(view) for view in self.views if isinstance(view, Window | Sinks))
-        self.short = not keys.n and (self.short or any(0 < n <= self.offset for n in rings))

@@ -1,0 +1,60 @@
+"""What engines take though the spec refuses it, and what they make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvref.list_model import ListModel
+from kvref.list_model.bounded import BoundedModel
+from kvref.list_model.caches import CacheModel
+from kvref.list_model.rows import Rows
+from kvref.list_model.unsaid import Unsaid, may
+from kvspec.geometry import Config
+
+GEOMETRY = ("CACHE-2",)
+"""The clauses that refuse rows of another geometry."""
+
+
+class TakesSenselessSizes(ListModel):
+    """A config that must be refused is taken: a window, a length or a step of 0, a batch of none."""
+
+    def open(self, kind: str, config: Config) -> Any:
+        with may("ok"):
+            return super().open(kind, config)
+
+
+class TakesOtherRows(CacheModel):
+    """Rows of another geometry are taken: broadcast, cast, cut, or as they are."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        with may("ok", *GEOMETRY):
+            super().demand_rows(keys, values)
+
+
+class CountsRefusedRows(CacheModel):
+    """An update that raises counts its rows."""
+
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        with may("refused", *GEOMETRY):
+            super().demand_rows(keys, values)
+
+    def _demand_chunk(self, n: int) -> None:
+        with may("refused", "BOUNDED-2", "BOUNDED-19"):
+            super()._demand_chunk(n)
+
+
+class TakesMoreThanItHolds(BoundedModel):
+    """flax: past its length the newest row takes the place of the last one."""
+
+    def _demand_chunk(self, n: int) -> None:
+        with may("ok", "BOUNDED-2"):
+            super()._demand_chunk(n)
+
+
+class QuietsNaN(BoundedModel):
+    """flax: a signalling NaN in bfloat16 comes back as a quiet one, on a CPU."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        if keys.fill == "bits" and self.config.dtype == "bf16":
+            raise Unsaid
