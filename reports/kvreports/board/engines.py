@@ -24,7 +24,16 @@ ORDINARY = {"level", "with", "without", "grows"}
 ADAPTERS = "the adapter's"
 """The sort of what the adapter alone does: the engine has no such argument, and is not charged with it."""
 
-SORTS = ("not filed", "wrong result", "broken promise", "after an error", "unchecked", "choice", ADAPTERS)
+SORTS = (
+    "not filed",
+    "wrong result",
+    "broken promise",
+    "alias",
+    "after an error",
+    "unchecked",
+    "choice",
+    ADAPTERS,
+)
 """The sorts of deviations, the gravest first."""
 
 NO_BUGS = ("choice", ADAPTERS)
@@ -33,6 +42,7 @@ NO_BUGS = ("choice", ADAPTERS)
 SEVERAL = {
     "wrong result": "wrong results",
     "broken promise": "broken promises",
+    "alias": "aliases",
     "choice": "choices",
     ADAPTERS: "of the adapter",
 }

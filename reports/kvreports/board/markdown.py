@@ -17,10 +17,10 @@ may break several clauses. The caches with the gravest bugs come first. A row wi
 run* judged a part of what a whole run judges.
 
 **Wrong result**: a query sees rows that it must not see, or misses rows. **Broken promise**: it does not do what
-its own text says. **After an error**: the engine raised an error and left a changed cache; it promises nothing for
-that case. **Unchecked**: it takes a senseless argument; it does not promise to refuse it. **Choice**: it differs
-from the spec on purpose. **The adapter's**: the adapter hands the engine what the engine has no argument for; the
-engine is not charged with it."""
+its own text says. **Alias**: it writes into the arrays of its caller, or into those that it handed out. **After an
+error**: the engine raised an error and left a changed cache; it promises nothing for that case. **Unchecked**: it
+takes a senseless argument; it does not promise to refuse it. **Choice**: it differs from the spec on purpose. **The
+adapter's**: the adapter hands the engine what the engine has no argument for; the engine is not charged with it."""
 
 OURS = """\
 The caches of this project. They are not counted above."""
