@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.growing import GrowingModel
 from kvref.list_model.ring import RingModel
 from kvref.list_model.rows import Rows, fit
 from kvref.list_model.snapshot import SavedTokens
@@ -35,7 +36,7 @@ def _values_fit(cache: CacheModel, keys: Rows, values: Rows) -> bool:
     return fit(keys._replace(shape=(*values.shape[:3], config.k_dim)), values, config, *keys.shape[:3])
 
 
-class GrowsBySteps(CacheModel):
+class GrowsBySteps(GrowingModel):
     """mlx-lm: a buffer that grows by steps. How long it is in a cache that was restored is not said."""
 
     buffer: int | None = 0
