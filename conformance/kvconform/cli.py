@@ -57,6 +57,8 @@ class Parser(argparse.ArgumentParser):
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Report words that are none of its arguments, with the option that the first is most like."""
+        if not words[0].startswith("-"):
+            self.error(f"unrecognized arguments: {' '.join(words)}: {words[0]!r:.60} is one name too many")
         from kvspec.outside.similar import did_you_mean  # `--help` is quick
 
         meant = did_you_mean(words[0], re.findall(r"--[\w-]+", self.format_help()), 1)
@@ -202,12 +204,17 @@ def _meaning(error: Exception, options: argparse.Namespace) -> tuple[str, int]:
     harness."""
     from concurrent.futures import BrokenExecutor
 
+    from kvconform.worker.process import WorkerFailure
     from kvspec.errors import BadInput, CannotRun
 
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, CannotRun):
         return f"{getattr(options, 'adapter', None) or 'it'} cannot run here: {error}", 4
+    if isinstance(error, WorkerFailure):
+        command = getattr(options, "process", None) or ["the adapter"]
+        named = getattr(options, "adapter", None) or command[0]
+        return f"{named}: its worker does not start: {error.verdict}: {error}", 2
     if isinstance(error, BrokenExecutor):
         return str(error), 3
     return _unexpected(error), 3

@@ -26,7 +26,9 @@ Kind = TypeVar("Kind", bound=Document)
 
 def load(path: str | Path, kind: type[Kind]) -> Kind:
     """Read a record from a file. Raises BadInput: one line that says what is wrong with the file."""
-    return loads(read_bytes(path, kind.NAME), kind, str(path))
+    if Path(path).is_dir():
+        raise BadInput(f"{path} is a folder; name a file in it, such as {Path(path) / 'record.json'}")
+    return loads(read_bytes(path, kind.NAME, hint=f"`{kind.WRITTEN_BY}` writes one"), kind, str(path))
 
 
 def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:

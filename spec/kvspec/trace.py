@@ -106,19 +106,21 @@ class Trace:
         return Trace(self.kind, self.config, self.ops[:n])
 
 
-def loads(text: str | bytes) -> Trace:
-    """Read a trace from the text of a file. Raises BadInput."""
+def loads(text: str | bytes, where: str = "trace") -> Trace:
+    """Read a trace from the text of a file; messages begin with `where`. Raises BadInput."""
     if len(text) > LARGEST_FILE:
-        raise BadInput(f"trace: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
+        raise BadInput(f"{where}: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
     try:
         document = strict_json.loads(text)
     except BadInput as e:
-        raise BadInput(f"trace: {e}") from None
+        raise BadInput(f"{where}: {e}") from None
     except ValueError as e:
-        raise BadInput(f"trace: not complete JSON ({e!s:.200}); was the file cut off, or is it another?") from None
+        raise BadInput(
+            f"{where}: not complete JSON ({e!s:.200}); was the file cut off, or is it another?"
+        ) from None
     except RecursionError:
-        raise BadInput("trace: nested too deeply") from None
-    return from_json(document)
+        raise BadInput(f"{where}: nested too deeply") from None
+    return from_json(document, where)
 
 
 def dumps(trace: Trace) -> str:
@@ -128,15 +130,17 @@ def dumps(trace: Trace) -> str:
     return json.dumps(head)[:-1] + ', "ops": [\n  ' + ops + "\n]}\n"
 
 
-def from_json(document: Any) -> Trace:
+def from_json(document: Any, where: str = "trace") -> Trace:
     """Check a trace document and read it. Raises BadInput that says which operation is wrong and how."""
     if not isinstance(document, dict):
-        raise BadInput(f"trace: expected an object with kvtrace, kind, config, ops; found {document!r:.60}")
+        raise BadInput(f"{where}: expected an object with kvtrace, kind, config, ops; found {document!r:.60}")
+    if "kvtrace" not in document:
+        raise BadInput(f"{where}: not a trace (no kvtrace); a report keeps traces in its folder `failures`")
     if type(document.get("kvtrace")) is not int or document["kvtrace"] != VERSION:
-        raise BadInput(f"trace: version {document.get('kvtrace')!r:.20}; this kvconform reads version {VERSION}")
+        raise BadInput(f"{where}: version {document['kvtrace']!r:.20}; this kvconform reads version {VERSION}")
     extra = sorted(set(document) - {"kvtrace", "kind", "config", "ops", "note"})
     if extra:
-        raise BadInput(f"trace: unknown field {extra[0]!r:.60}")
+        raise BadInput(f"{where}: unknown field {extra[0]!r:.60}")
     ops = document.get("ops")
     if not isinstance(ops, list):
         raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")

@@ -49,7 +49,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "not text": (b"\xff\xfe\x00", "not complete JSON"),
     "a list": ([], "expected an object with kvtrace, kind, config, ops; found \\[\\]"),
     "another version": (document(kvtrace=1), "version 1; this kvconform reads version 2"),
-    "no version": ({}, "version None; this kvconform reads version 2"),
+    "no version": ({}, r"not a trace \(no kvtrace\)"),
     "a version of true": (document(kvtrace=True), "version True"),
     "unknown field": (document(colour="red"), "unknown field 'colour'"),
     "unknown kind": (document(kind="spiral"), "kind is 'spiral'; it must be one of growing, ring"),

@@ -54,7 +54,7 @@ class Probe:
     def load(cls, folder: str | Path) -> Probe:
         """Find the probe whose checkpoint is in a folder. Raises BadInput."""
         path = Path(folder) / "probe.json"
-        data = read_bytes(path, "a probe's record")
+        data = read_bytes(path, "a probe's record", hint="`kvconform probe` writes such a folder")
         try:
             said = strict_json.loads(data)
             recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])

@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from kvconform.commands.unused_options import refuse_without_adapter
 from kvconform.generate.fit_to_adapter import lacked
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
@@ -30,6 +31,8 @@ from kvspec.trace import Trace, used_chapters
 def main(options: Namespace) -> int:
     """Print each step; return 1 if the adapter differs in what is not known of it, 3 if memory ended it before."""
     trace = read(options.trace)
+    if not (options.adapter or options.process):
+        refuse_without_adapter(options)
     seen = (
         _on_adapter(trace, options) if options.adapter or options.process else _on_reference(trace, options.level)
     )
@@ -57,7 +60,7 @@ def read(path: str) -> Trace:
         return traces.loads(sys.stdin.buffer.read(traces.LARGEST_FILE + 1))
     if not os.path.exists(path):
         raise BadInput(f"{path!r:.80} is no file, and no trace in words, such as 'ring window=4: append 5; view'")
-    return traces.loads(read_bytes(path, "a trace file", traces.LARGEST_FILE))
+    return traces.loads(read_bytes(path, "a trace file", traces.LARGEST_FILE), path)
 
 
 def _on_reference(trace: Trace, level: str | None) -> TrialResult:

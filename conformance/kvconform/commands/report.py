@@ -54,8 +54,6 @@ def load(paths: Sequence[Path]) -> Sequence[Document]:
 
 def load_run(path: Path) -> Record:
     """Load the record of a run, or rebuild one from a journal. Raises BadInput."""
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; name a file in it, such as {path / 'record.json'}")
     if path.suffix != ".jsonl":
         return json_file.load(path, Record)
     try:

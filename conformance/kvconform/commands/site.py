@@ -45,6 +45,7 @@ def gathered(
     records: Sequence[Path], known: Path | None, repository: Path | None, address: str = "", older: str = ""
 ) -> Content:
     """What the site shows. Raises BadInput."""
+    shown = board(list(records), known, Path())  # first: what cannot be read is told before minutes of drawing
     texts = {} if repository is None else dict(_texts(repository, addresses.TEXTS))
     pictures = {} if repository is None else dict(_texts(repository, _pictures(repository)))
     return Content(
@@ -52,7 +53,7 @@ def gathered(
         digest=digest(),
         clauses=index(),
         examples={e.id: e for e in _examples(index().values())},
-        board=board(list(records), known, Path()),
+        board=shown,
         bugs=_bugs(),
         history={} if repository is None else history(repository),
         texts=texts,

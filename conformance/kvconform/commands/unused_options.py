@@ -1,4 +1,4 @@
-"""Options of `kvconform run` that would do nothing: an adapter has some of them, and a whole engine has others."""
+"""Options that would do nothing: an adapter has some of those of `run`, and a whole engine has others."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def refuse_of_adapters(options: Namespace) -> None:
     """Raise BadInput for an option that only an adapter has."""
     wrong = [name for name in _given(options) if name not in (*OF_ENGINES, *SHARED)]
     _refuse(wrong, "a whole engine is judged without")
+
+
+def refuse_without_adapter(options: Namespace) -> None:
+    """Raise BadInput for an option of a replay that only an adapter has: the reference replays without."""
+    names = [name for name in _given(options) if name in ("after", "known", "deadline")]
+    _refuse(names, "without an adapter there is no use for")
 
 
 def _given(options: Namespace) -> list[str]:

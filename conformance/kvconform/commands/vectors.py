@@ -9,14 +9,18 @@ from itertools import chain
 from pathlib import Path
 
 from kvconform.message import LiveLine, tell
+from kvconform.runner.settings import require_known
 from kvconform.vectors import export, files, verify
 from kvconform.vectors.languages import c_header, packages
+from kvspec.chapters import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import digest
 
 
 def main(options: Namespace) -> int:
     """Export, write for a language, or verify; return 1 if a vector is not what the reference gives."""
+    for chapter in options.chapter:
+        require_known("chapter", chapter, CHAPTERS)
     return {"export": _export, "verify": _verify}.get(options.action, _language)(options)
 
 

@@ -118,7 +118,8 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as e:
-        raise BadInput(f"{path}: cannot be read: {e.strerror}") from None
+        writes = "`kvconform run --report DIR` writes one"
+        raise BadInput(f"{path}: cannot be read: {e.strerror}; {writes}") from None
     except UnicodeDecodeError as e:
         raise BadInput(f"{path}: not the journal of a run ({e})") from None
     for line in lines:

@@ -11,13 +11,12 @@ They are read in the folder in which a command starts. What the command line say
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvspec.errors import BadInput
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import toml_file
 from kvspec.outside.similar import did_you_mean
 
 FILE, TABLE = "pyproject.toml", "tool.kvconform"
@@ -65,10 +64,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
         return {}
-    try:
-        tables = tomllib.loads(read_bytes(path, "a project's settings").decode())
-    except (ValueError, RecursionError) as e:
-        raise BadInput(f"{path}: not complete TOML ({e})") from None
+    tables = toml_file.read(path, "a project's settings")
     tool = tables.get("tool")
     said = tool.get("kvconform", {}) if isinstance(tool, Mapping) else {}
     if not isinstance(said, Mapping):

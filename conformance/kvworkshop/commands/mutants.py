@@ -6,13 +6,14 @@ import re
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
 
 from kvconform.bugs.known_bugs import demand_planted
 from kvconform.bugs.mutant import Mutant
+from kvconform.bugs.trace_sources import Hints
 from kvconform.message import tell
 from kvconform.runner.pool import opened
 from kvconform.runner.record import output
@@ -28,6 +29,9 @@ from kvworkshop.hunt import HuntResult
 def main(options: Namespace) -> int:
     """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly. Whatever
     ends the command early, what was hunted is written before it is raised."""
+    begun, again = _begun(options), _again(options)  # before mutants are made, which takes a minute
+    if options.report and not options.list:
+        output.make_folder(Path(options.report))
     chosen = selected(options)
     if not chosen:
         raise BadInput("no mutant matches; `kvconform mutants --list` names them all")
@@ -35,13 +39,12 @@ def main(options: Namespace) -> int:
         print("\n".join(f"{m.id}: {m.says}" for m in chosen))
         return 0
     demand_planted(chosen)
-    begun = _begun(options)
     done = _done(begun, chosen) if begun else set[str]()
     tried = [m for m in chosen if m.id not in done and (options.argued or not m.equivalent)]
     if tried and not options.on:
         hunt_tasks.prepare(tried, options.processes, options.first)
     since = time.monotonic()
-    found, ended = _hunted(tried, options)
+    found, ended = _hunted(tried, options, again)
     found += [HuntResult(m.id) for m in chosen if m.equivalent and not options.argued and m.id not in done]
     made = matrix.made(chosen, found, time.monotonic() - since, _suite(), begun)
     write = partial(output.write, made, Path(options.report)) if options.report else None
@@ -68,6 +71,11 @@ def _begun(options: Namespace) -> Matrix | None:
     return begun
 
 
+def _again(options: Namespace) -> Mapping[str, Hints]:
+    """What an earlier matrix says of where each mutant was found. Raises BadInput."""
+    return hints.again(json_file.load(Path(options.again), Matrix)) if options.again else {}
+
+
 def _suite() -> str:
     """A hash of what a hunt depends on: not of the arguments, which are found after it."""
     return suite_digest(without="equivalents")
@@ -80,10 +88,11 @@ def _done(begun: Matrix, chosen: Sequence[Mutant]) -> set[str]:
     return {m.id for m in begun.mutants if m.id not in wrong and argued.get(m.id) == m.equivalent}
 
 
-def _hunted(tried: Sequence[Mutant], options: Namespace) -> tuple[list[HuntResult], BaseException | None]:
+def _hunted(
+    tried: Sequence[Mutant], options: Namespace, again: Mapping[str, Hints]
+) -> tuple[list[HuntResult], BaseException | None]:
     """Hunt; give the results, and what ended the hunt before the last mutant."""
     found = list[HuntResult]()
-    again = hints.again(json_file.load(Path(options.again), Matrix)) if options.again else {}
     try:
         with opened(
             options.processes, options.on, seconds=hunt_tasks.LONGEST_TASK, memory_limit=hunt_tasks.MEMORY

@@ -12,7 +12,9 @@ from kvconform.generate.registry import planned
 from kvconform.judge import trial
 from kvconform.message import tell
 from kvconform.runner.pool import opened
+from kvconform.runner.settings import require_known
 from kvconform.worker.tasks import ProcessDied
+from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.registry import RECORDS
@@ -82,6 +84,8 @@ def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespac
 
 def chapters(options: Namespace) -> list[str]:
     """Name the chapters asked for, or else those that are proved by default."""
+    for chapter in set(options.chapter) - {ALL}:
+        require_known("chapter", chapter, CHAPTERS)
     if ALL in options.chapter:
         return list(planned())
     return options.chapter or [name for name, record in RECORDS.items() if record.extra_states is not None]

@@ -12,6 +12,7 @@ from kvconform.message import tell
 from kvconform.runner.pool import opened
 from kvconform.worker import memory
 from kvconform.worker.tasks import Pool
+from kvspec.errors import BadInput
 from kvworkshop.soak import Score, Soak, describe
 
 EVERY = 10.0
@@ -23,6 +24,8 @@ EARLY = 0.1
 
 def main(options: Namespace) -> int:
     """Soak adapters; return 0 if all passed, 1 if one failed, 3 if a process or the pool is lost, 130 stopped."""
+    if Path(options.out).is_file():
+        raise BadInput(f"--out: {options.out} is a file; name a folder for failing traces")
     with opened(options.processes, options.on) as pool:
         abouts = {name: pool.submit(describe, name).result() for name in options.adapters}
         soak = Soak(abouts, options.operations, Path(options.out), options.seed)

@@ -12,7 +12,14 @@ from kvspec.errors import BadInput
 def loads(text: str | bytes) -> Any:
     """Read JSON. Raises BadInput for a key that stands twice, for NaN, for Infinity and for numbers beyond all
     floats; else ValueError or RecursionError, as `json.loads` does."""
-    return _STRICT.decode(text if isinstance(text, str) else text.decode(json.detect_encoding(text)))
+    return _STRICT.decode(text if isinstance(text, str) else _decoded(text))
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode(json.detect_encoding(data))
+    except UnicodeDecodeError:
+        raise ValueError("it is no text") from None
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

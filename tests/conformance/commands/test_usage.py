@@ -100,9 +100,50 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a pattern of mutants that is wrong": (("mutants", "--match", "("), "--match: '(' is no regular expression"),
     "a proof without windows": (("prove", "reference", "--window", "0"), "argument --window: it must be 1 or more"),
+    "a proof of a misspelt chapter": (("prove", "reference", "--chapter", "rng"), "'rng'; did you mean ring"),
+    "a matrix that is not there": (("mutants", "--again", "no-such.json"), "no-such.json: cannot be read"),
+    "a hunt that nobody began": (("mutants", "--resume"), "--resume goes on with what --report DIR holds"),
+    "a command that says nothing, to prove": (
+        ("prove", "--chapter", "ring", "--", "true"),
+        "its worker does not start: CRASH",
+    ),
     "a folder in the place of a record": (("report", "."), ". is a folder; name a file in it, such as record.json"),
-    "a record that is not there": (("report", "no-such.json"), "no-such.json: cannot be read"),
+    "a folder in the place of a board's record": (
+        ("board", ".", "--out", "b"),
+        ". is a folder; name a file in it, such as record.json",
+    ),
+    "a record that is not there": (
+        ("report", "no-such.json"),
+        "directory; `kvconform run --report DIR` writes one",
+    ),
     "a journal that is not there": (("report", "no-such.jsonl"), "no-such.jsonl: cannot be read"),
+    "what failed, of another folder": (
+        ("run", "reference", "--last-failed", "--report", "."),
+        "journal.jsonl: cannot be read: No such file or directory; `kvconform run --report DIR` writes one",
+    ),
+    "a record for a site that is not there": (
+        ("site", "no-such.json", "--out", "s"),
+        "no-such.json: cannot be read",
+    ),
+    "vectors of a misspelt chapter": (
+        ("vectors", "export", "--out", "v", "--chapter", "rng"),
+        "unknown chapter 'rng'; did you mean ring",
+    ),
+    "a folder without a probe": (
+        ("ask", "transformers", "."),
+        "probe.json: cannot be read: No such file or directory; `kvconform probe` writes such a folder",
+    ),
+    "two adapters by their names": (("run", "reference", "opencl"), "'opencl' is one name too many"),
+    "two clauses to explain": (("explain", "RING-1", "RING-2"), "'RING-2' is one name too many"),
+    "no memory": (("run", "reference", "--memory", "0"), "argument --memory: it must be 1 or more"),
+    "what came before, where nothing is judged": (
+        ("replay", "ring window=3: append 1", "--after", "ring window=3: append 1"),
+        "without an adapter there is no use for --after",
+    ),
+    "a command that says nothing, to replay on": (
+        ("replay", "ring window=3: append 1", "--", "true"),
+        "true: its worker does not start: CRASH: exited with status 0",
+    ),
     "a name for no adapter": (("new-adapter", "My Engine"), "'My Engine' cannot name an adapter"),
     "a name that is taken": (("new-adapter", "reference"), "an adapter 'reference' exists already"),
 }
@@ -116,6 +157,55 @@ def test_bad_usage_ends_with_2_and_one_message(
     said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
     assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
     assert list(here.iterdir()) == []
+
+
+FILES: dict[str, tuple[bytes, tuple[str, ...], str]] = {
+    "another TOML file for known deviations": (
+        b"[tool]\n",
+        ("run", "reference", "--known", "file"),
+        "file: unknown field 'tool'; entries begin with [[known]]",
+    ),
+    "bytes for known deviations": (
+        bytes(range(256)),
+        ("run", "reference", "--known", "file"),
+        "file: not TOML, which is text in UTF-8",
+    ),
+    "another JSON file for a trace": (
+        b'{"kvrecord": 2}',
+        ("replay", "file"),
+        "file: not a trace (no kvtrace); a report",
+    ),
+    "half a file for a trace": (b'{"kvtrace": 2, ', ("replay", "file"), "file: not complete JSON"),
+    "bytes for a trace": (bytes(range(256)), ("replay", "file"), "file: not complete JSON (it is no text)"),
+    "bytes for a record": (bytes(range(256)), ("report", "file"), "file: not complete JSON (it is no text)"),
+    "another JSON file for a record": (
+        b'{"kvtrace": 2}',
+        ("report", "file"),
+        "file: not a run record (no kvrecord)",
+    ),
+    "a file for the folder of a hunt": (
+        b"",
+        ("mutants", "--report", "file"),
+        "file: cannot be made",
+    ),
+    "a file for the folder of a soak": (
+        b"",
+        ("soak", "reference", "--out", "file"),
+        "file is a file; name",
+    ),
+    "a matrix for a run": (b'{"kvmatrix": 2}', ("mutants", "--again", "file"), "file: not a mutation matrix"),
+}
+"""A file `file` that is another than what is wanted, the command, and words that it must say."""
+
+
+@pytest.mark.parametrize(("data", "arguments", "words"), FILES.values(), ids=FILES)
+def test_a_wrong_file_ends_with_2_and_one_message_that_names_it(
+    data: bytes, arguments: tuple[str, ...], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "file").write_bytes(data)
+    status, (out, err) = cli.main(arguments), capsys.readouterr()
+    said = [line for line in err.splitlines() if not line.startswith("kvconform: judging ")]
+    assert (status, out, len(said)) == (2, "", 1) and words in said[0], err
 
 
 def test_without_a_command_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:

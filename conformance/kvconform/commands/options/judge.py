@@ -51,7 +51,7 @@ def run(parser: ArgumentParser) -> None:
     add_report(parser, "record.json, report.html, report.md and more")
     add_deadline(parser)
     parser.add_argument(
-        "--memory", type=count, default=4096, help="MiB of resident memory the adapter may use (4096)"
+        "--memory", type=above_zero, default=4096, help="MiB of resident memory the adapter may use (4096)"
     )
     parser.add_argument(
         "--minutes",

@@ -108,8 +108,13 @@ def written(write: Callable[[], Path]) -> int:
 
 def leave(path: Path, content: str) -> None:
     """Write one file of a report. Raises BadInput."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise BadInput(f"{path.parent}: cannot be made ({e.strerror})") from None
+    make_folder(path.parent)
     json_file.write(path, content)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder if it is not there, also before hours of work whose result goes into it. Raises BadInput."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise BadInput(f"{folder}: cannot be made ({e.strerror}); name another folder") from None

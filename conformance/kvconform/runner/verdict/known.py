@@ -13,7 +13,6 @@ What no model says is known by its outcome: the trace, and what it shows.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ from kvspec import notation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.moved_clauses import moved, now
+from kvspec.outside import toml_file
 from kvspec.outside.bounded_file import read_bytes
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
@@ -181,13 +181,11 @@ def _load(file: Path | None) -> _File:
     if file is None and not FILE.is_file():
         return _File()
     path = file or FILE
-    text = read_bytes(path, "a file of known deviations")
+    document = toml_file.read(path, "a file of known deviations")
     try:
-        return msgspec.convert(tomllib.loads(text.decode()), _File)
+        return msgspec.convert(document, _File)
     except msgspec.ValidationError as e:
-        raise BadInput(f"{path}: {refusal(str(e), '').lstrip('.')}") from None
-    except (ValueError, RecursionError) as e:
-        raise BadInput(f"{path}: not complete TOML ({e})") from None
+        raise BadInput(f"{path}: {refusal(str(e), '').lstrip('.: ')}; entries begin with [[known]]") from None
 
 
 def _checked(entry: KnownDeviation, where: str, folder: Path | None) -> KnownDeviation:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kvspec.masks import Causal, Window
+from kvspec.masks import Causal
 from support.engines.foreign import (
-    attention,
     brought,
     bucketing,
     copying,
@@ -22,119 +21,17 @@ from support.engines.foreign import (
     rotating,
     storing,
 )
+from support.engines.foreign.wrong_attention import having
 
 
-class TopLeft(attention.Cache):
-    """The causal mask is aligned at the upper left."""
+def opening(engine: Any, kind: str, cache: type) -> Any:
+    """The engine with these caches of one kind."""
 
-    def added(self, part: Any, n: int, rows: int) -> Any:
-        return np.triu(np.full((n, rows), -np.inf), 1) if isinstance(part, Causal) else super().added(part, n, rows)
+    class Opening(engine):  # type: ignore[misc]
+        def open(self, opened: str, config: Any) -> Any:
+            return cache(config) if opened == kind else super().open(opened, config)
 
-
-class WiderWindow(attention.Cache):
-    """A window is one row too wide."""
-
-    def added(self, part: Any, n: int, rows: int) -> Any:
-        wider = Window(part.size + 1) if isinstance(part, Window) else part
-        return super().added(wider, n, rows)
-
-
-class ScaledByValues(attention.Cache):
-    """Products are divided by the root of v_dim."""
-
-    def scale(self, dim: int, given: float | None) -> Any:
-        return super().scale(self.values.shape[3], given)
-
-
-class SinkForgotten(attention.Cache):
-    """The softmax is over the rows alone."""
-
-    def column(self, sinks: Any, shape: Any) -> Any:
-        return np.full((*shape[:3], 1), -np.inf)
-
-
-class SinkOfKvHeads(attention.Cache):
-    """Sinks go round as kv heads do, not query heads."""
-
-    def column(self, sinks: Any, shape: Any) -> Any:
-        turned = [sinks[h % self.keys.shape[1]] for h in range(len(sinks))]
-        return super().column(turned, shape)
-
-
-class BaseTwo(attention.Cache):
-    """The logarithm of a part's sum is to base 2."""
-
-    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
-        output, log = super().part(scores, values)
-        return output, log / np.log(self.numbers(2))
-
-
-class EmptyPartsCount(attention.Cache):
-    """A part of which a query sees nothing has 0 for its logarithm."""
-
-    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
-        output, log = super().part(scores, values)
-        return output, np.where(log < -1e29, self.numbers(0), log)
-
-
-class PartsAlike(attention.Cache):
-    """All parts weigh alike."""
-
-    def part(self, scores: Any, values: Any) -> tuple[Any, Any]:
-        output, log = super().part(scores, values)
-        return output, np.zeros_like(log)
-
-
-class Float32EmptyPartsCount(attention.Float32):
-    CACHE = EmptyPartsCount
-
-
-class Float32PartsAlike(attention.Float32):
-    CACHE = PartsAlike
-
-
-class Float32BaseTwo(attention.Float32):
-    CACHE = BaseTwo
-
-
-class Float32SinkForgotten(attention.Float32):
-    CACHE = SinkForgotten
-
-
-class Float32SinkOfKvHeads(attention.Float32):
-    CACHE = SinkOfKvHeads
-
-
-class Float64TopLeft(attention.Float64):
-    CACHE = TopLeft
-
-
-class Float64WiderWindow(attention.Float64):
-    CACHE = WiderWindow
-
-
-class Float32ScaledByValues(attention.Float32):
-    CACHE = ScaledByValues
-
-
-class Float32TopLeft(attention.Float32):
-    CACHE = TopLeft
-
-
-class HardwareTanhUndeclared(attention.HardwareTanh):
-    """The tanh of a GPU is taken for one in f32."""
-
-    TANH = "f32"
-
-
-class FiveDigits(attention.Approximate):
-    """A tanh has 5 digits."""
-
-    DIGITS = 5
-
-
-class HardwareTanhCoarse(attention.HardwareTanh):
-    CACHE = FiveDigits
+    return Opening
 
 
 class CutBits(copying.Side):
@@ -151,9 +48,7 @@ class CuttingBuffer(copying.Buffer):
         self.sides = CutBits(config, config.k_dim), CutBits(config, config.v_dim)
 
 
-class Cutting(copying.Bytes):
-    def open(self, kind: str, config: Any) -> Any:
-        return CuttingBuffer(config) if kind == "copy" else super().open(kind, config)
+Cutting = opening(copying.Bytes, "copy", CuttingBuffer)
 
 
 class KeepsOneMore(drafting.Round):
@@ -187,14 +82,8 @@ class LostLayer(storing.Store):
             self.there()[sequence][x] = self.there()[sequence][x] if x == layer else []
 
 
-class FirstLength(storing.Dictionaries):
-    def open(self, kind: str, config: Any) -> Any:
-        return LengthOfLayer0(config) if kind == "store" else super().open(kind, config)
-
-
-class Forgetting(storing.Dictionaries):
-    def open(self, kind: str, config: Any) -> Any:
-        return LostLayer(config) if kind == "store" else super().open(kind, config)
+FirstLength = opening(storing.Dictionaries, "store", LengthOfLayer0)
+Forgetting = opening(storing.Dictionaries, "store", LostLayer)
 
 
 class WritesToShared(paging.Pool):
@@ -209,9 +98,7 @@ class WritesToShared(paging.Pool):
             page[:] = used
 
 
-class Writing(paging.Lists):
-    def open(self, kind: str, config: Any) -> Any:
-        return WritesToShared(config) if kind == "page" else super().open(kind, config)
+Writing = opening(paging.Lists, "page", WritesToShared)
 
 
 class OtherSide(padding.Batch):
@@ -221,9 +108,7 @@ class OtherSide(padding.Batch):
         return range(length)
 
 
-class Left(padding.Padded):
-    def open(self, kind: str, config: Any) -> Any:
-        return OtherSide(config) if kind == "ragged" else super().open(kind, config)
+Left = opening(padding.Padded, "ragged", OtherSide)
 
 
 class FromTheLongest(padding.Batch):
@@ -239,9 +124,7 @@ class FromTheLongest(padding.Batch):
         return shown & (place[:, None] > newest - window)[:, None]
 
 
-class Longest(padding.Padded):
-    def open(self, kind: str, config: Any) -> Any:
-        return FromTheLongest(config) if kind == "ragged" else super().open(kind, config)
+Longest = opening(padding.Padded, "ragged", FromTheLongest)
 
 
 class StaleHost(bucketing.Bucket):
@@ -252,9 +135,7 @@ class StaleHost(bucketing.Bucket):
         self.host_is_newer = False
 
 
-class Stale(bucketing.Closures):
-    def open(self, kind: str, config: Any) -> Any:
-        return StaleHost(config) if kind == "bucket" else super().open(kind, config)
+Stale = opening(bucketing.Closures, "bucket", StaleHost)
 
 
 class FromSlotOne(rotating.Complex):
@@ -272,9 +153,7 @@ class ForgetsOldBuffer(planning.Doubling):
         return after, after // 2
 
 
-class Forgetful(planning.Counting):
-    def open(self, kind: str, config: Any) -> Any:
-        return ForgetsOldBuffer(config) if kind == "growing" else super().open(kind, config)
+Forgetful = opening(planning.Counting, "growing", ForgetsOldBuffer)
 
 
 class CopiesAll(counting.Cache):
@@ -297,11 +176,6 @@ class OneTooWide(remembering.Remembering):
     def __init__(self, kind: str, config: Any) -> None:
         super().__init__(kind, config)
         self.newest = None if self.newest is None else self.newest + 1
-
-
-class TooWide(remembering.Everything):
-    def open(self, kind: str, config: Any) -> Any:
-        return OneTooWide(kind, config) if kind in remembering.KINDS else super().open(kind, config)
 
 
 class SplitsLater(remembering.Remembering):
@@ -368,28 +242,13 @@ class Splitting(remembering.Everything):
         return self.CACHE(kind, config) if kind in remembering.KINDS else super().open(kind, config)
 
 
-class ForgettingSinks(Splitting):
-    CACHE = SinksByPosition
-
-
-class CuttingChosen(Splitting):
-    CACHE = CutsChosen
-
-
-class Peeking(Splitting):
-    CACHE = SeesTheNext
-
-
-class Promising(Splitting):
-    CACHE = HasRoom
-
-
-class Overfull(Splitting):
-    CACHE = OneMoreFits
-
-
-class Rewinding(Splitting):
-    CACHE = RewindsToTheNext
+TooWide = having(Splitting, OneTooWide)
+ForgettingSinks = having(Splitting, SinksByPosition)
+CuttingChosen = having(Splitting, CutsChosen)
+Peeking = having(Splitting, SeesTheNext)
+Promising = having(Splitting, HasRoom)
+Overfull = having(Splitting, OneMoreFits)
+Rewinding = having(Splitting, RewindsToTheNext)
 
 
 class AsksTheFirst(layering.Tokens):
@@ -400,8 +259,7 @@ class AsksTheFirst(layering.Tokens):
         return to == end or (0 <= to < end and self.views[first].needed(to) <= self.has[first])
 
 
-class FirstAsked(layering.Remembered):
-    CACHE = AsksTheFirst
+FirstAsked = having(layering.Remembered, AsksTheFirst)
 
 
 class FoldsSeveralAnew(layering.Tokens):
@@ -415,23 +273,22 @@ class FoldsSeveralAnew(layering.Tokens):
         return found
 
 
-class FoldedAnew(layering.Remembered):
-    CACHE = FoldsSeveralAnew
+FoldedAnew = having(layering.Remembered, FoldsSeveralAnew)
 
 
 WRONG = {
-    "wrong:Float64TopLeft": ["ATTN-4"],
-    "wrong:Float64WiderWindow": ["ATTN-5"],
-    "wrong:Float32ScaledByValues": ["ATTN-3"],
-    "wrong:Float32TopLeft": ["ATTN-4"],
+    "wrong_attention:Float64TopLeft": ["ATTN-4"],
+    "wrong_attention:Float64WiderWindow": ["ATTN-5"],
+    "wrong_attention:Float32ScaledByValues": ["ATTN-3"],
+    "wrong_attention:Float32TopLeft": ["ATTN-4"],
     "wrong_torch:IsCausal": ["ATTN-4"],
-    "wrong:Float32SinkForgotten": ["ATTN-53"],
-    "wrong:Float32BaseTwo": ["ATTN-62"],
-    "wrong:Float32PartsAlike": ["ATTN-62"],
-    "wrong:Float32EmptyPartsCount": ["ATTN-63"],
-    "wrong:Float32SinkOfKvHeads": ["ATTN-55"],
-    "wrong:HardwareTanhUndeclared": ["ATTN-39"],
-    "wrong:HardwareTanhCoarse": ["ATTN-39"],
+    "wrong_attention:Float32SinkForgotten": ["ATTN-53"],
+    "wrong_attention:Float32BaseTwo": ["ATTN-62"],
+    "wrong_attention:Float32PartsAlike": ["ATTN-62"],
+    "wrong_attention:Float32EmptyPartsCount": ["ATTN-63"],
+    "wrong_attention:Float32SinkOfKvHeads": ["ATTN-55"],
+    "wrong_attention:HardwareTanhUndeclared": ["ATTN-39"],
+    "wrong_attention:HardwareTanhCoarse": ["ATTN-39"],
     "wrong:TooWide": ["RING-1", "SINK-1"],
     "wrong:ForgettingSinks": ["SINK-37"],
     "wrong:CuttingChosen": ["SINK-42"],
