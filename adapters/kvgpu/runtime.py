@@ -91,6 +91,23 @@ class Pinning(Protocol):
         device's memory is the host's. Raises MemoryError."""
 
 
+Started = Callable[..., None]
+"""Starts a prepared launch: given all its blocks, then the integers that change."""
+
+
+EACH = 0
+"""Stands for an integer of a prepared launch that each start names."""
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A runtime that starts a launch sooner if most of its integers were named before."""
+
+    def prepared(self, kernel: str, work: Work, numbers: tuple[int, ...], changing: tuple[int, ...]) -> Started:
+        """Prepare a launch of a kernel, all of whose integers these are, but for those at the places `changing`,
+        which each start names. A start does what `Runtime.launch` does."""
+
+
 @runtime_checkable
 class ReadingForms(Protocol):
     """A runtime whose attention reads rows in some forms where they lie."""
@@ -181,3 +198,23 @@ class Runtime(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the device: in words under "device", further facts as JSON under "details"."""
+
+
+def prepared(
+    runtime: Runtime, kernel: str, work: Work, numbers: tuple[int, ...], changing: tuple[int, ...]
+) -> Started:
+    """Prepare a launch on any runtime, as `Preparing.prepared` does."""
+    if isinstance(runtime, Preparing):
+        return runtime.prepared(kernel, work, numbers, changing)
+    return lambda *args: runtime.launch(kernel, work, *completed(numbers, changing, args))
+
+
+def completed(
+    numbers: tuple[int, ...], changing: tuple[int, ...], args: tuple[Block | int, ...]
+) -> tuple[Block | int, ...]:
+    """Give all arguments of a prepared launch that is given these."""
+    blocks, every = len(args) - len(changing), [*numbers]
+    for place, number in zip(changing, args[blocks:], strict=True):
+        assert isinstance(number, int)
+        every[place] = number
+    return *args[:blocks], *every

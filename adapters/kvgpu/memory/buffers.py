@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from kvgpu.memory import device_arrays as resident
-from kvgpu.memory.layout import Geometry, Place, Span, aligned, move
+from kvgpu.memory.layout import Geometry, Place, Span, aligned, move, writer
 from kvgpu.memory.rope_tables import Tables
 from kvgpu.runtime import Block, Hosting, Runtime, Work
 from kvspec.geometry import Array
@@ -42,6 +45,11 @@ class Rows:
         self.block = runtime.allocate(aligned(self.ends[3]) + band)
         self.place = Place(self.block, self.block, band, values, slots)
         self._prepare()
+
+    @cached_property
+    def write_row(self) -> Callable[[Place, int], None]:
+        """Write one packed row to a slot."""
+        return writer(self.runtime, self.geometry, self.place)
 
     def _prepare(self) -> None:
         words, ends = self.block.nbytes // 4, [aligned4(end) // 4 for end in self.ends]

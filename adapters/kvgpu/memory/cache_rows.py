@@ -62,6 +62,9 @@ class Slots:
 
     def put(self, n: int, source: Place, rows: Rows, at: int) -> None:
         """Write the first n rows of a place, at least one, to the slots of others from `at` on."""
+        if source.slots == 1:
+            rows.write_row(source, at)
+            return
         put(self.space.runtime, self.geometry, n, source, rows.place, at)
 
     def adopt(self, rows: Rows | None) -> None:

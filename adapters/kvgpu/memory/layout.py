@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from kvgpu.runtime import Block, Runtime, Work
+from kvgpu.runtime import EACH, Block, Runtime, Work, prepared
 from kvspec.geometry import DTYPES, Config, forms
 
 ALIGNMENT = 16
@@ -135,6 +136,32 @@ def put(runtime: Runtime, geometry: Geometry, rows: int, source: Place, target: 
     begin = source.keys_at // word, source.values_at // word, source.slots, 0, rows
     keys, values = target.keys_at + at * geometry.k_bytes, target.values_at + at * geometry.v_bytes
     _launch(runtime, geometry, rows, source, target, (*begin, keys // word, values // word, target.slots))
+
+
+def writer(runtime: Runtime, geometry: Geometry, target: Place) -> Callable[[Place, int], None]:
+    """Give a `put` of one packed row to a slot of a target, prepared because it is called for every token."""
+    (keys, values), word, meter = geometry.widths, geometry.word, runtime.meter
+    keys_at, values_at, slots = target.keys_at // word, target.values_at // word, target.slots
+    numbers = 2, geometry.heads, 1, keys, values, EACH, EACH, 1, 0, 1, EACH, EACH, slots
+    start = prepared(
+        runtime, geometry.mover, Work(max(keys, values), 1, geometry.heads, 2), numbers, (5, 6, 10, 11)
+    )
+
+    def write(source: Place, at: int) -> None:
+        assert source.slots == 1 and 0 <= at < slots, f"a row of {source} to {at} in {target}"
+        begin = source.keys_at // word, source.values_at // word
+        start(
+            source.keys,
+            source.values,
+            target.keys,
+            target.values,
+            *begin,
+            keys_at + at * keys,
+            values_at + at * values,
+        )
+        meter.device_to_device += geometry.row_bytes
+
+    return write
 
 
 def _launch(

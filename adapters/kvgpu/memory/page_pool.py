@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import groupby
 
@@ -12,9 +13,12 @@ import numpy as np
 from kvgpu.memory.buffers import LINE, Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, move, replace
 from kvgpu.memory.row_forms import Codec
-from kvgpu.runtime import Block, Work
+from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
+
+BEGINS = 3, 6, 7
+"""The integers of the launch that say the first position, and where packed keys and values begin."""
 
 ENTRY = np.dtype(np.int32)
 """An entry of a block table on the device."""
@@ -120,14 +124,26 @@ class Pool:
         return Pair(*(np.empty(self.config.shape(kind, 0)[1:], DTYPES[self.config.dtype]) for kind in "kv"))
 
     def _through(self, rows: Place, table: Block, first: int, gather: bool) -> None:
-        geometry, pages, heads = self.geometry, self.rows.place, self.config.kv_heads
-        word = geometry.word
-        widths = geometry.k_bytes // word, geometry.v_bytes // word
-        blocks = rows.keys, rows.values, pages.keys, pages.values, table
-        starts = (at // word for at in (rows.keys_at, rows.values_at, pages.keys_at, pages.values_at))
-        numbers = int(gather), heads, rows.slots, first, *widths, *starts, self.size
-        self.space.runtime.launch(f"page{word}", Work(max(widths), rows.slots, heads, 2), *blocks, *numbers)
-        self.space.runtime.meter.device_to_device += rows.slots * geometry.row_bytes
+        word, held = self.geometry.word, self.rows.block
+        blocks = rows.keys, rows.values, held, held, table
+        args = *blocks, first, rows.keys_at // word, rows.values_at // word
+        if gather or rows.slots > 1:
+            kernel, work, numbers = self._launch(rows.slots, gather)
+            self.space.runtime.launch(kernel, work, *completed(numbers, BEGINS, args))
+        else:
+            self._write_row(*args)
+        self.space.runtime.meter.device_to_device += rows.slots * self.geometry.row_bytes
+
+    @cached_property
+    def _write_row(self) -> Started:
+        """Write one row: as that is done for every token, its launch is prepared."""
+        return prepared(self.space.runtime, *self._launch(1, gather=False), BEGINS)
+
+    def _launch(self, n: int, gather: bool) -> tuple[str, Work, tuple[int, ...]]:
+        """Give the kernel that moves n rows, its work, and its integers."""
+        pages, heads, word, widths = self.rows.place, self.config.kv_heads, self.geometry.word, self.geometry.widths
+        where = EACH, EACH, pages.keys_at // word, pages.values_at // word, self.size
+        return f"page{word}", Work(max(widths), n, heads, 2), (int(gather), heads, n, EACH, *widths, *where)
 
     def peek(self, page: int) -> Pair:
         """Download a page's raw content, `[kv_heads, page_size, dim]`."""

@@ -9,12 +9,15 @@ import numpy as np
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.layout import Geometry, Place, replace
 from kvgpu.memory.row_forms import Codec
-from kvgpu.runtime import Block, Work
+from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 
 LENGTH = 8
 """Bytes of a length on the device."""
+
+BEGINS = 6, 7
+"""The integers of the launch that say where packed keys and values begin."""
 
 MOST_PARTS = 65535
 """Groups that CUDA allows along the third axis; striding reaches the heads beyond."""
@@ -33,6 +36,7 @@ class Layers:
         self._geometries: dict[int, Geometry] = {}
         self.geometry = self.geometry_of(groups)
         self._codecs: dict[int, Codec] = {}
+        self._row_writers: dict[tuple[int, int], Started] = {}
         self.rows = Rows(space.runtime, self.geometry, config.max_len)
         self.lengths = space.runtime.allocate(groups * LENGTH)
         self.set_lengths([0] * groups)
@@ -93,15 +97,31 @@ class Layers:
             self.bound(first, groups, high=self.rows.slots, add=source.slots)
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
-        """Write rows as `place` does; lengths move only with `advance`, which takes a single row. One launch."""
-        n, heads, to = source.slots, self.config.kv_heads, self.begin(first)
-        word, (k_words, v_words) = self.geometry.word, self.geometry.widths
-        work = Work(max(k_words, v_words), n, groups, 1 if advance else min(2 * heads, MOST_PARTS))
-        blocks = source.keys, source.values, to.keys, to.values, self.lengths
-        sizes = first, groups, heads, n, k_words, v_words
-        where = source.keys_at // word, source.values_at // word, to.keys_at // word, to.values_at // word
-        self.space.runtime.launch(f"place{word}", work, *blocks, *sizes, *where, to.slots, int(advance))
+        """Write rows as `place` does; lengths move only with `advance`, which takes a single row: as that is done
+        for every token, its launch is prepared. One launch."""
+        n, word, held = source.slots, self.geometry.word, self.rows.block
+        blocks = source.keys, source.values, held, held, self.lengths
+        args = *blocks, source.keys_at // word, source.values_at // word
+        if advance:
+            self._row_writer(first, groups)(*args)
+        else:
+            kernel, work, numbers = self._launch(first, groups, n, advance)
+            self.space.runtime.launch(kernel, work, *completed(numbers, BEGINS, args))
         self.space.runtime.meter.device_to_device += groups * n * self.config.row_bytes
+
+    def _row_writer(self, first: int, groups: int) -> Started:
+        """Give the launch that writes one row of each group."""
+        if (first, groups) not in self._row_writers:
+            what = self._launch(first, groups, 1, advance=True)
+            self._row_writers[first, groups] = prepared(self.space.runtime, *what, BEGINS)
+        return self._row_writers[first, groups]
+
+    def _launch(self, first: int, groups: int, n: int, advance: bool) -> tuple[str, Work, tuple[int, ...]]:
+        """Give the kernel that writes n rows of each group, its work, and its integers."""
+        heads, to, word, widths = self.config.kv_heads, self.begin(first), self.geometry.word, self.geometry.widths
+        work = Work(max(widths), n, groups, 1 if advance else min(2 * heads, MOST_PARTS))
+        where = EACH, EACH, to.keys_at // word, to.values_at // word, to.slots
+        return f"place{word}", work, (first, groups, heads, n, *widths, *where, int(advance))
 
     def begin(self, group: int) -> Place:
         """Give the places of a group and all behind it."""

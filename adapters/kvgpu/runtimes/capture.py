@@ -44,6 +44,11 @@ class Recorder:
         self.meter = meter
         self._launches: list[Launch] | None = None
 
+    @property
+    def capturing(self) -> bool:
+        """Whether launches are noted."""
+        return self._launches is not None
+
     def refuse(self, call: str) -> None:
         """Raise RuntimeError if the runtime is capturing: `call` is more than launching a kernel."""
         if self._launches is not None:

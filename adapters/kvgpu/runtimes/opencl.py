@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kvgpu import kernels
-from kvgpu.runtime import FILLED, Block, Meter, Work
+from kvgpu.runtime import FILLED, Block, Meter, Started, Work, completed
 from kvgpu.runtimes import build_folder, huge_pages, launch_shapes, opencl_devices, opencl_vendors
 from kvgpu.runtimes.capture import Recorder, Replayable, recorded
 from kvgpu.runtimes.opencl_launches import Arguments, Compiled, Ready, setter
@@ -130,7 +130,7 @@ class OpenCLRuntime:
         """Compile a text; give each kernel in it with what sets its arguments."""
         program = opencl_devices.build(self._cl, self._context, text)
         made = {name: self._cl.Kernel(program, name) for name in names}
-        return {name: (kernel, setter(kernel, names[name])) for name, kernel in made.items()}
+        return {name: (kernel, setter(kernel, names[name]), names[name]) for name, kernel in made.items()}
 
     def allocate(self, nbytes: int) -> Block:
         """Allocate memory. Raises MemoryError."""
@@ -252,6 +252,24 @@ class OpenCLRuntime:
         name = past if moved >= PAST_FROM and past in self._kernels else kernel
         return Ready(self._cl, self._kernels[name], self._shape(kernel, work), words(kernel, work))
 
+    def prepared(self, kernel: str, work: Work, numbers: tuple[int, ...], changing: tuple[int, ...]) -> Started:
+        """Prepare a launch all of whose integers are these, but for those at the places `changing`."""
+        whole = self._prepared(kernel, work)
+        made, _, buffers = whole.compiled
+        fixed = {buffers + i: number for i, number in enumerate(numbers) if i not in changing}
+        ready = Ready(self._cl, (made, setter(made, buffers, fixed), buffers), whole.shape, whole.words)
+        recorder, launching, enqueue, meter = self._recorder, self._queues.launching, self._enqueue, self.meter
+        alone = whole.words is not None and small(whole.words, ())
+
+        def start(*args: Block | int) -> None:
+            if recorder.capturing:
+                self.launch(kernel, work, *completed(numbers, changing, args))
+            else:
+                enqueue(launching(alone), ready, kernel, args)
+                meter.launches += 1
+
+        return start
+
     def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
         """Start a kernel in the given shape: items of a group, and groups."""
         ready = Ready(self._cl, self._kernels[kernel], (group, groups))
@@ -259,7 +277,12 @@ class OpenCLRuntime:
 
     def _enqueue(self, queue: Any, ready: Ready, kernel: str, args: Arguments) -> None:
         try:
-            self._watched(ready.start(queue, args))
+            ready.put(*args)
+            event = ready.enqueue(queue)
+            if queue is self._queues.own:
+                self._queues.newest = event
+            if self._events is not None:
+                self._events.append(event)
         except self._cl.MemoryError as e:
             raise MemoryError(f"the device has no room for what {kernel} works on: {e}") from e
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kvgpu.memory.layout import Geometry, Place, move
+from kvgpu.memory.layout import Geometry, Place, move, put, writer
 from kvgpu.runtime import Block, Captured, Runtime, Work
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from support.device.devices import adapter
@@ -167,3 +167,31 @@ def test_after_a_capture_that_failed_launches_are_done_again(runtime: Any) -> No
     assert seen(runtime, b) == {1}
     chain(runtime, b, a).replay()
     assert seen(runtime, a) == {1}
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_row_whose_launch_is_prepared_is_put(runtime: Runtime, captured: bool) -> None:
+    """Of any source, to any slot; also if it is captured and replayed, and one launch to the meter."""
+    geometry, random = Geometry(3, 32, 48), np.random.default_rng(5)
+    ends = [Place(runtime.allocate(1024), runtime.allocate(1024), 32, 16, slots) for slots in (1, 5, 5)]
+    other = runtime.allocate(1024)
+    for filled in (other, *(b for end in ends for b in (end.keys, end.values))):
+        runtime.upload(random.integers(0, 256, 1024, np.uint8), filled)
+    source, *targets = ends
+    write = writer(runtime, geometry, targets[0])
+    for slot, row in ((3, source), (0, Place(other, source.keys, 48, 64, 1)), (4, source), (3, source)):
+        before = runtime.meter.reading()
+        if captured:
+            runtime.capture(partial(write, row, slot)).replay()
+        else:
+            write(row, slot)
+        assert runtime.meter.since(before) == {"launches": 1, "device_to_device": geometry.row_bytes}
+        put(runtime, geometry, 1, row, targets[1], slot)
+    for kind, width in (("keys", 32), ("values", 48)):
+        at = 32 if kind == "keys" else 16
+        found = [runtime.download(getattr(target, kind), at, 3 * 5 * width) for target in targets]
+        for slot in (0, 3, 4):
+            lines = [rows.reshape(3, 5, width)[:, slot] for rows in found]
+            assert (lines[0] == lines[1]).all(), (kind, slot)
+    with pytest.raises(AssertionError, match="a row of"):
+        write(source, 5)

@@ -20,9 +20,9 @@ from kvgpu.runtime import Block, Runtime, Work
 from kvgpu.runtimes.capture import Replayable
 from kvgpu.runtimes.fast.attention import Call, FastAttention, Geometry
 
-ATTEND, JOIN = re.compile(r"attend_(runs|pages)_(.+)"), "attend_join"
-"""The names of the strict kernels, which tell how rows lie and what they are (see `caches.attention.kind`), and of
-the kernel that joins parts into outputs."""
+ATTEND, JOIN, STRICT = re.compile(r"attend_(runs|pages)_(.+)"), "attend_join", "attend_"
+"""The names of the strict kernels, which tell how rows lie and what they are (see `caches.attention.kind`), of the
+kernel that joins parts into outputs, and how all these begin."""
 
 
 class Asked(NamedTuple):
@@ -98,6 +98,8 @@ class StrictLaunches:
 
     def taken(self, kernel: str, args: tuple[Block | int, ...]) -> bool:
         """Take a launch, and tell whether it was taken; if not, the caller starts it."""
+        if not kernel.startswith(STRICT):
+            return False
         if strict := ATTEND.fullmatch(kernel):
             self._noted = self._noting(strict[1], strict[2], asked(*args))
             return self._noted is not None
