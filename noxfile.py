@@ -61,8 +61,8 @@ LOOKED_AT = (
 
 CANNOT_RUN = 4
 ENGINE_LIMITS = ("--deadline", "60", "--memory", "8192")
-"""What an operation of a released engine may take: one in Python weighs 8,000 rows against each other in one, and
-another loads a model for each width, of 4,098 elements too."""
+"""What an operation of a released engine may take: one in Python weighs 8,000 rows against each other in one.
+Another loads a model for each width, of 4,098 elements too."""
 TOOLS = {"PYTHONPATH": "tests"}
 
 DATA = tomllib.loads(Path("tests/sessions.toml").read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
 """What a chapter's record lists must be there: a part that is missing is an error, never a shorter suite.
 
-Each module that a record lists is taken away, each name is renamed, each law, each cover, each exploration and each
-large size dropped, one at a time; and what the harness loads then must say which. So it must of a name of a chapter
-or an operation that is misspelt where it chooses what is judged. At last a few of these are done to the files of a
-copy of the tree, and a run must end with status 3.
+Each module that a record lists is taken away, and each name is renamed. Each law, each cover, each exploration and
+each large size is dropped, one at a time. What the harness loads then must say which. So it must of a name of a
+chapter or an operation that is misspelt where it chooses what is judged. At last a few of these are done to the
+files of a copy of the tree, and a run must end with status 3.
 """
 
 from __future__ import annotations

@@ -24,5 +24,5 @@ KINDS: dict[str, Callable[[], Iterator[Mutant]]] = {
     "anomalies": known_bugs.common,
     "kernels": kernels.mutants,
 }
-"""The kinds of mutants: controls, fakes for the harness itself, real bugs, bugs that anybody could write, and
+"""The kinds of mutants: controls, fakes for the harness itself, real bugs, and bugs that anybody could write. Then
 systematic faults of the reference, of the GPU caches and of the kernels' text."""

@@ -85,8 +85,8 @@ def cast(config: Config, source: str, n: int) -> Traffic:
 def layered(config: Config, n: int, sequences: int = 1) -> Traffic:
     """n rows in every layer of a store, of each of some sequences: an append, a step of a batch, a scatter.
 
-    Of a bucketed cache it counts n past rows that come into the handles of another bound or to the host (which is
-    a download), and n rows of an encoder. Padding is not counted: no query sees it, and only caches at level
+    Of a bucketed cache it counts n rows of an encoder, and n past rows that come into the handles of another bound
+    or to the host. The latter is a download. Padding is not counted: no query sees it, and only caches at level
     storage must write it.
     """
     assert config.layers is not None

@@ -2,12 +2,13 @@
 
 A caller of llama.cpp hands in tokens, and the model computes rows from them. So the adapter uses a model whose rows
 are its embeddings: see `kvadapters.engines.llama_model`. The rows and the masks are those that attention itself
-reads and applies: the callback that follows an evaluation is shown the cells that the layer attends to, and the
-weights after the softmax, in which every row that a query sees weighs the same.
+reads and applies. The callback that follows an evaluation is shown the cells that the layer attends to, and the
+weights after the softmax. In these every row that a query sees weighs the same.
 
-Not claimed: rows of arbitrary bits, since NaN and infinities do not go through a projection; whether a rewind would
-be accepted, since `seq_rm` says yes; appends of no rows; who owns arrays, since rows are copied on every way. Rows
-of another geometry cannot be said to the model: NumPy refuses them here, before the engine sees them.
+It does not claim rows of arbitrary bits: NaN and infinities do not go through a projection. It does not claim
+whether a rewind would be accepted: `seq_rm` says yes. It does not claim who owns arrays: rows are copied on every
+way. It claims no appends of no rows. Rows of another geometry cannot be said to the model: NumPy refuses them here,
+before the engine sees them.
 """
 
 from __future__ import annotations

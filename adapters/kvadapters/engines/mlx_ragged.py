@@ -1,12 +1,12 @@
 """mlx-lm: `BatchKVCache` and `BatchRotatingKVCache` on sequences of unequal lengths, by the calls that its
 `BatchGenerator` makes.
 
-It stores padding on the left, but takes blocks with padding on the right: a block is handed over with its rows
-first, `prepare` says how much padding is behind them, `finalize` brings that to the front. So the adapter moves the
-columns of a block, and the rows of its mask back. Over a window a block of one column is written round and round,
-and takes no padding; such a block with some, and one without columns, gets columns that nobody owns. Not claimed:
-padding on the right, trims by unequal counts (all are trimmed alike) and over a window, `reorder`, `repeat`, and
-who owns arrays, since mlx copies what NumPy hands over.
+It stores padding on the left, but takes blocks with padding on the right. A block is handed over with its rows
+first. `prepare` says how much padding is behind them, and `finalize` brings that to the front. So the adapter moves
+the columns of a block, and the rows of its mask back. Over a window a block of one column is written round and
+round, and takes no padding. Such a block with padding gets columns that nobody owns. So does a block without
+columns. Not claimed: padding on the right, trims by unequal counts (all are trimmed alike) and over a window,
+`reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """mlx-vlm: the caches of `mlx_vlm.models.cache`, which began as those of mlx-lm and went their own way.
 
-What is saved is cloned by `clone_cache_entry`, with which its prefix cache keeps the cache of a prompt and gives it
-to each request that begins so; batches, which it does not keep, by their `state`, `meta_state` and `from_state`.
-Not claimed: snapshots as the spec cuts them (a state is taken whole), and `free` (one makes a new cache).
+`clone_cache_entry` clones what is saved: with it the prefix cache keeps the cache of a prompt, and gives it to each
+request that begins so. It keeps no batches; these are cloned by their `state`, `meta_state` and `from_state`. Not
+claimed: snapshots as the spec cuts them (a state is taken whole), and `free` (one makes a new cache).
 """
 
 from __future__ import annotations

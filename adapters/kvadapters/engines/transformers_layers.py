@@ -1,6 +1,6 @@
 """Hugging Face transformers: `DynamicCache` and `StaticCache` of several layers, with the masks of `masking_utils`.
 
-What a model does with a layer of linear attention stands here: it hands its rows to the convolution first, and then
+What a model does with a layer of linear attention stands here: it hands its rows to the convolution first. Then it
 takes the state out of the cache, folds the rows into it, and puts it back. A step of one row writes the rows of the
 convolution where they are, as the models do, unless the cache records its past. Not claimed: who owns arrays. What
 the updates returned is shown again after its caller wrote into it, so that the adapter would be found.

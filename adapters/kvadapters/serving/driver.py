@@ -46,8 +46,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Wanted(Sizes):
-    """How an engine in this process is to be started: the folder of its probe, what it computes in, the form of
-    its rows (None: as it computes), and its sizes (0: as it has them itself)."""
+    """How to start an engine in this process. `folder` is that of its probe, and `dtype` what it computes in.
+    `rows` is the form of its rows; None is as it computes. A size of 0 is as the engine has it itself."""
 
     folder: str
     dtype: str = "f32"

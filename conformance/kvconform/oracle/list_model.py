@@ -53,7 +53,7 @@ class ListModelSession(CitingSession):
         return step
 
     def _lose_what(self, op: Operation) -> None:
-        """Say nothing of the caches of an operation of which nothing is said, nor of what it made: rows of one
+        """Say nothing of the caches of an operation of which nothing is said, nor of what it made. Rows of one
         cache may be in another, and a name may stand for something new."""
         for name in {cache_of(op), *caches_named(op)} & set(self.caches):
             self.lose(name)

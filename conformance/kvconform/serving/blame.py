@@ -1,4 +1,4 @@
-"""Names the clause that a short history breaks. Such a history has nothing that the failure does not need, so its
+"""Names the clause that a short history breaks. Such a history has nothing that the failure does not need. So its
 content names the clause: a cancel, company, tokens of an earlier request, or more rows than the pool has."""
 
 from __future__ import annotations

@@ -158,8 +158,9 @@ class Run:
         return False
 
     def _fails(self, history: History) -> bool:
-        """Tell whether a history fails, and keep what is wrong with it: at one of two tries, if requests are under
-        way together; at both, if the engine cannot begin anew: it may have found rows of earlier ones by luck."""
+        """Tell whether a history fails, and keep what is wrong with it. If requests are under way together, one of
+        two tries must fail. If the engine cannot begin anew, both must: it may have found rows of earlier ones by
+        luck."""
         found = self._wrong_in(history)
         if any(step.do == "submit" for step in history):
             found = found or self._wrong_in(history)
@@ -180,8 +181,8 @@ class Run:
         return Shortest(history, asked, wrong, _more(self._counts(), before)) if wrong else None
 
     def _begin_anew(self) -> None:
-        """Begin on an engine that has done nothing, with the same tokens for the same words, if it can begin anew;
-        else tokens are new ones, which no request had before."""
+        """Begin on an engine that has done nothing, with the same tokens for the same words, if it can begin anew.
+        Else take new tokens, which no request had before."""
         if "reset" in self.driver.declared.can:
             self.driver.reset()
             self.judge.past.clear()

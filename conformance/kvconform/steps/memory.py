@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 NOBODY, WRITTEN, ZEROED, REJECTED = range(4)
 """What a slot holds: nothing yet, a row, zeros, or the row of a draft that was rejected."""
 WHAT, COPIED, LOADED, TAKEN = 3, 4, 8, 16
-"""The bits of a state that say what a slot holds; then the bit of a row that was copied, of one that was loaded,
+"""The bits of a state that say what a slot holds. Then the bits of a row that was copied, of one that was loaded,
 and of one whose page others have got."""
 PAST = 6
 """How many times a page is taken until it is forgotten what it held."""

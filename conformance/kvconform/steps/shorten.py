@@ -28,8 +28,8 @@ Breaks = Callable[[list[Atom]], bool]
 
 
 def shortened(path: Path, broken: Broken) -> list[Line]:
-    """Give the events that are needed to break the clause as the log does, in their order; none if it is too long
-    to be cut, or the clause is about all requests."""
+    """Give the events that are needed to break the clause as the log does, in their order. Give none if the log is
+    too long to be cut, or the clause is about all requests."""
     if broken.clause in OF_ALL:
         return []
     for only in (set(broken.requests), None):

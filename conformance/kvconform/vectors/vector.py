@@ -175,8 +175,8 @@ def _value(name: str, value: Any) -> Any:
 
 
 def within(name: str, array: Array | None, bound: Expected | None) -> Array | None:
-    """Bound how far an engine's elements may be from the reference's, in f32: the spec's bound plus the reference's
-    own error, rounded up to a power of 2, so that it is the same on every machine."""
+    """Bound how far an engine's elements may be from the reference's, in f32. It is the spec's bound plus the
+    reference's own error. It is rounded up to a power of 2, so that it is the same on every machine."""
     found = None if bound is None else {"output": bound.outputs, "rotated": bound.rotated}.get(name)
     if found is None or array is None or found.middle.shape != array.shape:
         return None

@@ -55,8 +55,8 @@ class Engine:
         return number
 
     def step(self) -> list[Output]:
-        """Compute one batch, and give the outputs that it finished; those of the batch before, if it was decided
-        ahead of them: then nothing more is computed of sequences that have ended with them."""
+        """Compute one batch, and give the outputs that it finished. If it was decided ahead, give those of the
+        batch before: then nothing more is computed of sequences that have ended with them."""
         works = self.scheduler.schedule()
         outputs = self.results()
         self.compute([work for work in works if not work.sequence.finished])

@@ -41,8 +41,8 @@ class PrefixCache:
         return found
 
     def find(self, keys: Sequence[bytes], rows: int, host: Collection[Name] = ()) -> list[list[int]]:
-        """Give the tables of the longest prefix of a text of `rows` tokens that can be gone on from: of each group
-        there is all that a query behind it sees, here or in the `host`. At least one token is left to compute: it
+        """Give the tables of the longest prefix of a text of `rows` tokens that can be gone on from. Of each group
+        all is there that a query behind it sees, here or in the `host`. At least one token is left to compute: it
         gives the logits."""
         for count in range(min(len(keys), self.usable(rows)), 0, -1):
             tables = [self.held(group, keys, count, host) for group in range(len(self.groups))]

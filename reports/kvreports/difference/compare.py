@@ -1,8 +1,8 @@
 """Compares two records of one engine, clause by clause.
 
-A clause is *held* if no difference was seen, *broken* if one was, known or not, and *unjudged* otherwise.
-Something broke anew in three cases: a clause held and is broken, a known deviation has become an unknown one, or a
-broken clause is now broken in another way too.
+A clause is *held* if no difference was seen, *broken* if one was, known or not, and *unjudged* otherwise. Something
+broke anew in three cases. A clause held and is broken. A known deviation has become an unknown one. A broken clause
+is now broken in another way too.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Cache(Protocol):
         """Append n rows, `[B, H, n, k_dim]` and `[B, H, n, v_dim]`, at positions offset..offset+n-1."""
 
     def read(self, what: Readable) -> Pair | None:
-        """Return rows that the caller then owns: the history (the rows that the queries of the latest append attend
-        to; only asked for right after it), the view, or the state."""
+        """Return rows that the caller then owns: the history, the view, or the state. The history is the rows that
+        the queries of the latest append attend to; it is only asked for right after one."""
 
     def lengths(self) -> Lengths:
         """Give offset, retained, buffered and capacity."""

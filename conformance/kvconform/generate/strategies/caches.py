@@ -1,8 +1,8 @@
 """Exploration: Hypothesis strategies for traces on larger configurations than covers can close.
 
-A draw follows the list model, so that it knows offsets and snapshots, and steers to where bugs live: the fill of a
-window, one row beyond it, a growth boundary, a rewind just inside and just outside the allowed range. The length is
-drawn first, because Hypothesis's own lists are mostly too short to wrap a ring.
+A draw follows the list model, so that it knows offsets and snapshots. It steers to where bugs live: the fill of a
+window, one row beyond it, a growth boundary, a rewind at the edge of the allowed range. The length is drawn first,
+because Hypothesis's own lists are mostly too short to wrap a ring.
 """
 
 from __future__ import annotations
