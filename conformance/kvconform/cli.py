@@ -162,29 +162,14 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[str]) -> int:
-    if options.command in ("run", "smoke"):
-        from kvconform.commands import project
-        from kvspec.errors import BadInput
+    from kvspec.errors import BadInput
 
-        try:
-            options, process = project.completed(parser(), given, options, process)
-        except BadInput as e:
-            return _told(str(e), 2, options.command)
-    if options.command in ("run", "smoke", "replay", "prove"):
-        whole = [getattr(options, name, None) for name in ("server", "engine")]
-        count = sum(map(bool, (options.adapter, process, *whole)))
-        if count > 1 or not (count or options.command == "replay"):
-            return _told("name one adapter, or a command after --", 2, options.command)
-        options.process = process
-    if options.command == "demo":
-        tell("judging a ring with one bug")
-    if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
-        doing = "profiling" if options.command == "profile" else "judging"
-        named = options.adapter or getattr(options, "server", None) or getattr(options, "engine", None)
-        tell(f"{doing} {named or process[0]}")
-    if getattr(
-        options, "model", None
-    ):  # numpy reads it once: the reader's matrices are small, the engine needs cores
+    try:
+        options = _completed(options, process, given)
+    except BadInput as e:
+        return _told(str(e), 2, options.command)
+    _announce(options)
+    if getattr(options, "model", None):  # read by numpy, once: the matrices are small, and the engine needs cores
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         room = COMMANDS[options.command].room
@@ -192,6 +177,37 @@ def _run(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[
         return int(command.main(options))
     except Exception as e:
         return _told(*_meaning(e, options))
+
+
+def _completed(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[str]) -> argparse.Namespace:
+    """Give the options with those of the project's file, and with the command behind `--`. Raises BadInput unless
+    they name one adapter where a command takes one."""
+    from kvspec.errors import BadInput
+
+    if options.command in ("run", "smoke"):
+        from kvconform.commands import project
+
+        options, process = project.completed(parser(), given, options, process)
+    if options.command in ("run", "smoke", "replay", "prove"):
+        count = sum(map(bool, (options.adapter, process, *_whole_engines(options))))
+        if count > 1 or not (count or options.command == "replay"):
+            raise BadInput("name one adapter, or a command after --")
+        options.process = process
+    return options
+
+
+def _whole_engines(options: argparse.Namespace) -> list[str | None]:
+    return [getattr(options, name, None) for name in ("server", "engine")]
+
+
+def _announce(options: argparse.Namespace) -> None:
+    """Say what is judged or measured: the first answer takes seconds."""
+    if options.command == "demo":
+        tell("judging a ring with one bug")
+    if options.command in ("run", "smoke", "prove", "profile") and not getattr(options, "quiet", False):
+        doing = "profiling" if options.command == "profile" else "judging"
+        named = next(filter(None, (options.adapter, *_whole_engines(options))), None)
+        tell(f"{doing} {named or options.process[0]}")
 
 
 def _told(line: str, status: int, command: str = "") -> int:

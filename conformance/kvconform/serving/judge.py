@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ CLOSE = 1.0
 
 LUCK = 8
 """Tokens of requests that have nothing to do with each other, which are the same by chance, are fewer."""
+
+ALONE = "what queries see: the engine gives tokens alone; write the probe with --output tokens"
+"""What is not told of an engine whose answers have no logprobs."""
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -142,21 +146,14 @@ class Judge:
                 return
 
     def _read(self, one: Asked, sample: Sample, asked: Sequence[Asked]) -> Iterator[Wrong]:
-        text = [*one.request.tokens, *sample.tokens[:-1]]
         if sample.answers is None:
-            self.untold[
-                "what queries see: the engine gives tokens alone; write the probe with --output tokens"
-            ] += 1
+            self.untold[ALONE] += 1
             return
-        if isinstance(sample.answers, np.ndarray) and not np.isfinite(sample.answers).all():
-            words = f"the {ordinal(one.number)} request is answered with logprobs that are not finite"
-            yield Wrong(one.number, "answer", words)
-            return
-        if len(sample.answers) != len(sample.tokens):
-            words = f"{len(sample.tokens)} tokens and the logprobs of {len(sample.answers)}"
+        if words := _unreadable(sample.answers, len(sample.tokens)):
             yield Wrong(one.number, "answer", f"the {ordinal(one.number)} request is answered with {words}")
             return
         try:
+            text = [*one.request.tokens, *sample.tokens[:-1]]
             judgement = read(self.probe, text, sample.answers, self.precision)
         except BadInput as e:
             self.untold[str(e)] += 1
@@ -171,6 +168,13 @@ class Judge:
                 yield Wrong(one.number, finding.sort, words, reading.layer, reading.query)
         for note in judgement.notes if judgement.wrong else ():
             yield Wrong(one.number, "note", note)
+
+
+def _unreadable(answers: Any, tokens: int) -> str:
+    """Why nothing can be read in an answer of so many tokens; empty if it can."""
+    if isinstance(answers, np.ndarray) and not np.isfinite(answers).all():
+        return "logprobs that are not finite"
+    return "" if len(answers) == tokens else f"{tokens} tokens and the logprobs of {len(answers)}"
 
 
 class _Names:

@@ -48,17 +48,8 @@ def main(options: Namespace) -> int:
     """Measure, print the table, write the record and the page. The status is never 1, because nothing is judged."""
     choice: cases.Choice = "quick" if options.quick else "models" if options.models else "table"
     todo, adapter = cases.selected(choice, options.cases), find.load(options.adapter)
-    found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
-    said = description(find.guarded(options.adapter, "cannot describe itself", adapter.describe))
-    tell_device(said, "faster")
-    for peer in found.records:
-        if peer.missing:
-            tell(f"peer {peer.name} takes no part: {peer.missing}")
-    pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
-    room = _budget(options, adapter, said, len(found.peers))
-    tell(f"memory: each of {len(found.peers) + 1} parties holds at most {room.share >> 20} MiB")
+    session = _session(options, adapter)
     journal = Journal(Path(options.report) if options.report else None)
-    session = Session(adapter, said, found, room, pace, tell)
     session.keep = partial(_note, journal, session)
     about: dict[str, Any] = {"started": datetime.now(UTC).isoformat(timespec="seconds"), "before": _state(adapter)}
     about |= {"reason": CUT, "after": {}, "seconds": 0.0}
@@ -74,6 +65,20 @@ def main(options: Namespace) -> int:
     if about["reason"]:
         return INTERRUPTED
     return unwritten or (0 if session.measured else NOTHING_MEASURED)
+
+
+def _session(options: Namespace, adapter: Any) -> Session:
+    """The adapter beside its peers; tell who takes no part, and how much memory each may take."""
+    found = peers.find(_names(options.peers), bool(getattr(adapter, "gpu", False)))
+    said = description(find.guarded(options.adapter, "cannot describe itself", adapter.describe))
+    tell_device(said, "faster")
+    for peer in found.records:
+        if peer.missing:
+            tell(f"peer {peer.name} takes no part: {peer.missing}")
+    pace = Pace(*QUICK) if options.quick else Pace(rounds=options.rounds, whole=options.minutes * 60)
+    room = _budget(options, adapter, said, len(found.peers))
+    tell(f"memory: each of {len(found.peers) + 1} parties holds at most {room.share >> 20} MiB")
+    return Session(adapter, said, found, room, pace, tell)
 
 
 def _names(given: str | None) -> Sequence[str]:

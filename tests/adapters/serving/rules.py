@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.serving.lives import Life
-from kvconform.steps.verdict import Verdict
+from kvconform.steps.verdict import Verdict, judged
 
 Patch = pytest.MonkeyPatch
 Rule = Callable[[Patch], None]
@@ -23,6 +24,18 @@ def around(patch: Patch, owner: Any, name: str, planted: Callable[..., Any]) -> 
 
 LIVES = 50
 """Lives of 150 steps in which a broken rule must show."""
+
+
+def counted(life: Callable[..., Life], log: Path, shape: str, lives: int, steps: int, **fixed: Any) -> Counter[str]:
+    """Count what is in the logs of lives of a scheduler that is right. Fails if one breaks a clause."""
+    seen = Counter[str]()
+    for seed in range(lives):
+        one = life(seed, log, shape, **fixed)
+        one.live(steps)  # what the scheduler notices itself fails too
+        verdict = judged(log)
+        assert verdict.broken is None, (seed, verdict.broken)
+        seen += verdict.counts
+    return seen
 
 
 def first_broken(life: Callable[..., Life], log: Path, shape: str, **fixed: Any) -> tuple[int, Verdict | None]:

@@ -23,13 +23,6 @@ pytestmark = pytest.mark.filterwarnings("default")
 PROBE: Probe = engines.small("qwen3", "full,full")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("probe")
-    PROBE.write(into)
-    return into
-
-
 def started(folder: Path, **wanted: Any) -> Any:
     from kvadapters.serving.drivers.ctranslate2 import driver
 

@@ -21,13 +21,6 @@ pytest.importorskip("mistralrs", reason="mistral.rs is not installed")
 PROBE: Probe = engines.small("qwen3", "full,full", "tokens")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("probe")
-    PROBE.write(into)
-    return into
-
-
 def started(folder: Path, **wanted: Any) -> Any:
     from kvadapters.serving.drivers.mistralrs import driver
 

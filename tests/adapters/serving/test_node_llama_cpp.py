@@ -22,6 +22,7 @@ if not Path(os.environ.get(WHERE, "."), "node_modules", PACKAGE).is_dir():
     pytest.skip("node-llama-cpp is not installed", allow_module_level=True)
 
 PROBE: Probe = engines.small("gemma3", "window 8,full")
+FORMAT = "gguf"
 
 PLANT = """
 import {join} from "node:path";
@@ -37,13 +38,6 @@ if (process.argv[1].endsWith("node_llama_cpp.mjs")) {  // the package forks a pr
 }
 """
 """Rows are kept by how many there are, whichever tokens they are of."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("probe")
-    PROBE.write(into, file_format="gguf")
-    return into
 
 
 def test_its_sequences_are_right_and_reuse_rows_and_accept_drafts(folder: Path) -> None:

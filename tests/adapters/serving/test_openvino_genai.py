@@ -25,13 +25,6 @@ SMALL = {"blocks": 24, "chunk": 64, "sequences": 6}
 PROBE: Probe = engines.small("qwen3", "full,full", "tokens")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("probe")
-    PROBE.write(into)
-    return into
-
-
 def started(folder: Path) -> Any:
     from kvadapters.serving.drivers.openvino_genai import driver
 

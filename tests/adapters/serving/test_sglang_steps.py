@@ -6,14 +6,11 @@ Run by `nox -s steps-sglang`; elsewhere SGLang is not there, and these tests are
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from kvconform.steps.verdict import judged
 
 if find_spec("sglang") is None:
     pytest.skip("sglang is not installed", allow_module_level=True)
@@ -21,7 +18,7 @@ if find_spec("sglang") is None:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what SGLang imports
     from adapters.serving.patched_sglang import RULES
-    from adapters.serving.rules import Rule, demand_found
+    from adapters.serving.rules import Rule, counted, demand_found
     from adapters.serving.simulated_sglang import SHAPES, Life
     from kvadapters.serving import sglang_steps
 
@@ -31,13 +28,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("behind", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_path: Path) -> None:
-    seen = Counter[str]()
-    for seed in range(10):
-        life = Life(seed, tmp_path / "steps.jsonl", shape, behind=behind)
-        life.live(200)
-        verdict = judged(tmp_path / "steps.jsonl")
-        assert verdict.broken is None, (seed, verdict.broken)
-        seen += verdict.counts
+    seen = counted(Life, tmp_path / "steps.jsonl", shape, 10, 200, behind=behind)
     must = ("steps", "hits", "evictions", "preemptions", "adapter", "salt", "left", "idle", "resets", "swaps")
     assert all(seen[name] for name in must), seen
 

@@ -40,13 +40,6 @@ Tensor.prototype.slice = function (...places) {
 """What is cut out of rows begins one row too late."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    into = tmp_path_factory.mktemp("probe")
-    PROBE.write(into)
-    return into
-
-
 def test_caches_that_are_gone_on_from_are_right(folder: Path) -> None:
     started = driver(Wanted(str(folder)))
     run = judged(started, PROBE, 100)

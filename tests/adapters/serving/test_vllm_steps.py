@@ -6,7 +6,6 @@ Run by `nox -s engines-vllm`; elsewhere vLLM is not there, and these tests are s
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +22,7 @@ if find_spec("vllm") is None:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what vLLM imports
     from adapters.serving.patched_vllm import RULES
-    from adapters.serving.rules import Rule, demand_found
+    from adapters.serving.rules import Rule, counted, demand_found
     from adapters.serving.simulated_vllm import NOT_KEPT, SHAPES, Life
     from kvadapters.serving.step_log import VARIABLE, log_path
     from kvadapters.serving.vllm_steps import group
@@ -34,13 +33,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("behind", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_path: Path) -> None:
-    seen = Counter[str]()
-    for seed in range(6):
-        life = Life(seed, tmp_path / "steps.jsonl", shape, behind=behind)
-        life.live(300)
-        verdict = judged(tmp_path / "steps.jsonl")
-        assert verdict.broken is None, (seed, verdict.broken)
-        seen += verdict.counts
+    seen = counted(Life, tmp_path / "steps.jsonl", shape, 6, 300, behind=behind)
     must = ["steps", "evictions", "adapter", "salt", "left", "idle"]
     must += [] if shape == "full,window 1" else ["hits"]  # it finds nothing for a window of one row
     must += [] if "state" in shape else ["accepted", "rejected"]
@@ -50,13 +43,7 @@ def test_the_scheduler_as_it_is_has_a_clean_log(shape: str, behind: int, tmp_pat
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in NOT_KEPT])
 def test_pages_on_the_host_are_what_they_were(shape: str, tmp_path: Path) -> None:
-    seen = Counter[str]()
-    for seed in range(6):
-        life = Life(seed, tmp_path / "steps.jsonl", shape, offloads=True)
-        life.live(200)
-        verdict = judged(tmp_path / "steps.jsonl")
-        assert verdict.broken is None, (seed, verdict.broken)
-        seen += verdict.counts
+    seen = counted(Life, tmp_path / "steps.jsonl", shape, 6, 200, offloads=True)
     must = ["offloads", "left"] if shape == "full,window 1" else ["offloads", "loads", "hits", "left"]
     assert all(seen[name] for name in must), seen
 
