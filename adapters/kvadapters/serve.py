@@ -16,6 +16,7 @@ from typing import Any
 from kvadapters.find import guarded, load
 from kvspec.chapters.record import LARGEST
 from kvspec.contract import CHAPTERS, Adapter, Description, Pair, description
+from kvspec.contract.description_fields import TAKES
 from kvspec.errors import BadInput, CannotRun, Unsupported
 from kvspec.geometry import FIELDS, SIZES, Array, Config
 from kvspec.masks import Explicit
@@ -79,6 +80,8 @@ class Server:
         except (BadInput, CannotRun) as e:
             self.failed = _failure(e)
         self.session = Session(self.adapter)
+        self.hashes = False
+        """Whether answers have a hash in the place of arrays."""
 
     def answer(self, head: dict[str, Any], tensors: framing.Tensors) -> bytes:
         """Answer one question, as bytes."""
@@ -89,7 +92,7 @@ class Server:
                 raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
             if head.get("op") == "describe":
                 return framing.encode({"id": question, **self._describe(head)})
-            return answered.answer(question, self._perform(head, tensors))
+            return answered.answer(question, self._perform(head, tensors), self.hashes)
         except Exception as e:
             return framing.encode({"id": question, **_failure(e)})
 
@@ -100,7 +103,7 @@ class Server:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
         try:
-            return {"result": "ok", "describe": description(said).to_json(), "takes": [RUN.name, "scribble"]}
+            return {"result": "ok", "describe": description(said).to_json(), "takes": list(TAKES)}
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
@@ -121,6 +124,7 @@ class Server:
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
+        self.hashes = head.pop(framing.HASH, False) is True
         _nothing_else(head)
         claims = None if self.all else self._claims
         self.session = ClaimedSession(self.adapter, observe, claims) if claims else Session(self.adapter, observe)
@@ -199,7 +203,7 @@ def _opening(head: dict[str, Any]) -> tuple[str, Config]:
 
 def _nothing_else(head: dict[str, Any]) -> None:
     if set(head) != {"op"}:
-        raise BadInput(f"{head['op']} takes a kind, a config and observe, nothing else: {head!r:.80}")
+        raise BadInput(f"{head['op']} takes a kind, a config, observe and hash, nothing else: {head!r:.80}")
 
 
 def _rows(tensors: framing.Tensors) -> Pair:

@@ -164,6 +164,8 @@ class Layers:
         if layer in self.folds:
             return Pair(*(np.empty(self.one.shape(kind, 0), DTYPES[self.one.dtype]) for kind in "kv"))
         kept, before = self.stored[layer].rows.read(0, len(self.stored[layer].places)), self._before(layer)
+        if not before:
+            return kept
         return Pair(*(np.pad(rows, [(0, 0), (0, 0), (before, 0), (0, 0)]) for rows in kept))
 
     def _before(self, layer: int) -> int:

@@ -71,6 +71,9 @@ class Frozen(NamedTuple):
 
     digest: str
     outcomes: tuple[Outcome, ...]
+    states: tuple[int, ...] = ()
+    """The state of the reference's cache A before each operation and at the end, where states are counted: a number
+    for each state that the traces of one exploration meet."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from kvconform.generate import frozen_covers, frozen_large, frozen_walks
+from kvconform.generate import frozen_covers, frozen_large, frozen_traces
 from kvconform.generate.registry import planned
 from kvconform.vectors import SOURCES, files, vector
 from kvconform.vectors.vector import LICENCE, VERSION, Vector, Written, counts
@@ -17,12 +17,12 @@ from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.registry import KINDS
-from tools import freeze_covers, freeze_large, freeze_walks
+from tools import freeze_covers, freeze_large, freeze_traces, freeze_walks
 from tools.mutant_vectors import of_matrix
 from tools.vector_sources import MAKERS
 
 ANSWERS = "answers"
-"""What the reference answers: to the covers as they are frozen, to the walks, and to large traces."""
+"""What the reference answers: to the covers as they are frozen, to the walks, to large traces, and to examples."""
 
 WALKS = "walks"
 """The walks of a claim of every chapter, with what the reference answers to them."""
@@ -30,9 +30,12 @@ WALKS = "walks"
 LARGE = "large"
 """What the reference answers to large traces."""
 
-NAMES = ("covers", WALKS, LARGE, *SOURCES)
+TRACES = "traces"
+"""Worked examples, and what a quick run explores, with what the reference answers."""
 
-NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: walks, large, and the answers to covers, where steps cite otherwise"
+NAMES = ("covers", WALKS, LARGE, TRACES, *SOURCES)
+
+NAMED = f"of {', '.join(NAMES)}; or {ANSWERS}: these and the answers to covers, where steps cite otherwise"
 
 Computed = tuple[Path, Callable[[], str | None]]
 """A file that may be frozen, and what computes its text; None where there is nothing to freeze."""
@@ -76,10 +79,12 @@ def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) ->
     for name in names:
         if name in (WALKS, ANSWERS):
             kinds = [kind for kind in KINDS if kind in chapters]
-            yield from ((Path(str(frozen_walks.path(k))), partial(freeze_walks.compute, k)) for k in kinds)
+            yield from ((Path(str(frozen_traces.walks_path(k))), partial(freeze_walks.compute, k)) for k in kinds)
         if name in (LARGE, ANSWERS):
             yield from ((Path(str(frozen_large.path(c))), partial(freeze_large.compute, c)) for c in chapters)
-        if name in (WALKS, LARGE):
+        if name in (TRACES, ANSWERS):
+            yield from ((Path(str(frozen_traces.path(c))), partial(freeze_traces.compute, c)) for c in chapters)
+        if name in (WALKS, LARGE, TRACES):
             continue
         if name in ("covers", ANSWERS):
             covered, make = [p for p in planned() if p in chapters], _answers if name == ANSWERS else _cover

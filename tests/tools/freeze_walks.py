@@ -10,7 +10,7 @@ from typing import Any
 
 from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
-from kvconform.generate.frozen_walks import name
+from kvconform.generate.frozen_traces import name
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
 from kvspec import notation

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
+from kvconform.generate import frozen_traces
+from kvconform.generate.amounts import QUICK_TRACES, SEED
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.runner.under_test import AdapterUnderTest
@@ -16,11 +18,14 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
     """One for each exploration of each chapter."""
     for chapter, each in explorations(chapters).items():
         for e in each:
-            run = partial(_explore, exploration=e, counted_as=e.counted_as or chapter)
+            run = partial(_explore, exploration=e, chapter=chapter)
             needs = frozenset((chapter, *e.needs))
             yield Check(f"{chapter}/explore/{e.name}", chapter, needs, run, any_of=tuple(map(frozenset, e.any_of)))
 
 
-def _explore(under_test: AdapterUnderTest, exploration: Exploration, counted_as: str) -> None:
-    number = exploration.number(under_test.traces)
-    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as, number)
+def _explore(under_test: AdapterUnderTest, exploration: Exploration, chapter: str) -> None:
+    number, counted_as = exploration.number(under_test.traces), exploration.counted_as or chapter
+    quick = under_test.traces == QUICK_TRACES and under_test.seed == SEED
+    whole = under_test.adapter.complete and set(under_test.adapter.chapters) == set(CHAPTERS)
+    known = frozen_traces.explored(chapter, exploration.name) if quick and whole else frozen_traces.NONE
+    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as, number, known)

@@ -17,7 +17,7 @@ from itertools import chain, pairwise, product
 from random import Random
 from typing import Any
 
-from kvconform.generate import frozen_walks, geometry_traces, strategies
+from kvconform.generate import frozen_traces, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
 from kvconform.generate.real_geometry import GEOMETRIES, PAIRED, WITH, Geometry
 from kvconform.generate.strategies.walk_moves import LATE, Moves, Numbers, Scale
@@ -319,8 +319,8 @@ def given(
     kind: str, chapters: frozenset[str], scale: Scale, seed: int = SEED, few: bool = False
 ) -> Sequence[Trace]:
     """Give the walks of a kind at a scale: the frozen ones where they are those that would be made."""
-    if seed == SEED and chapters == frozen_walks.claimed(kind):
-        return frozen_walks.read(kind, frozen_walks.name(scale, few))
+    if seed == SEED and chapters == frozen_traces.claimed(kind):
+        return frozen_traces.walks(kind, frozen_traces.name(scale, few))
     return tuple(Walks(kind, chapters, scale, seed, few).all())
 
 
@@ -350,8 +350,8 @@ def _taken(trace: Trace) -> Iterator[str]:
 def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozenset(CHAPTERS)) -> tuple[Trace, ...]:
     """Give worked examples of these chapters at a geometry, for what no walk does there. That is each option of a
     kind and of its operations with several heads of wide rows, and each operation with many heads."""
-    if geometry in GEOMETRIES and chapters == frozen_walks.claimed(kind):
-        return frozen_walks.read(kind, geometry.name)
+    if geometry in GEOMETRIES and chapters == frozen_traces.claimed(kind):
+        return frozen_traces.walks(kind, geometry.name)
     walks = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in WALKED]
     return left_over_by(walks, kind, geometry, chapters)
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Any
-
-import numpy as np
 
 from kvconform.oracle import reference
 from kvspec.contract import Description
 from kvspec.registry import CACHES
 from kvspec.session.step import Step
 from kvspec.trace import Trace, used_chapters
-from kvspec.wire.framing import NAMES
+from kvspec.wire.framing import array_hash
 
 
 def suffice(trace: Trace, adapter: Description, level: str) -> bool:
@@ -30,31 +25,21 @@ def suffice(trace: Trace, adapter: Description, level: str) -> bool:
 
 
 class Digest:
-    """A hash of what is compared of steps beside their results: values and arrays. Counts have bounds instead."""
+    """A hash of what is compared of steps beside their results."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=8)
 
     def add(self, step: Step) -> None:
         """Take in the next step."""
-        for part in _compared(step):
-            self._hash.update(part)
+        self._hash.update(compared(step).encode())
 
     def __str__(self) -> str:
         return self._hash.hexdigest()
 
 
-def _compared(step: Step) -> Iterator[bytes | memoryview]:
-    """Everything of a step that the judge at level storage compares, but its result."""
-    yield repr(sorted(item for item in step.values.items() if item[0] != "meter")).encode()
-    for name, array in sorted(step.arrays.items()):
-        if array is None:
-            yield f"{name} none;".encode()
-        else:
-            yield _head(name, array.dtype, array.shape)
-            yield np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
-
-
-@lru_cache(maxsize=4096)
-def _head(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    return f"{name} {NAMES.get(dtype)}{shape};".encode()
+def compared(step: Step) -> str:
+    """All that is compared of a step beside its result: values, and a hash of its arrays. Counts have bounds
+    instead."""
+    values = sorted(item for item in step.values.items() if item[0] != "meter")
+    return f"{values} {step.hash or array_hash(step.arrays)};"

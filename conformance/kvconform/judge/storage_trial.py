@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from kvconform.judge import frozen_answers, storage
 from kvconform.judge.lockstep import PendingStep, Trial, observables
 from kvconform.judge.storage import Difference
+from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import RunInputs
+from kvconform.worker.remote_session import RemoteSession
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, each_of, length_of
 from kvspec.session.step import Inputs, Step
@@ -44,6 +46,9 @@ class StorageTrial(Trial):
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
 
 
+OTHERWISE = "what it answered has another hash than what it answered when it was asked again"
+
+
 class FrozenTrial(Trial):
     """Judged by what the reference is known to answer: results step by step, and in the end a hash of all the rest.
     It tells whether the adapter agrees. If not, the reference tells how, from the answers that were noted."""
@@ -53,6 +58,8 @@ class FrozenTrial(Trial):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.past = True  # so that all answers are there to be judged again
+        if isinstance(self.session, RemoteSession):
+            self.session.hashes = self.adapter.hashes
         assert self.trace.frozen is not None
         self._outcomes, self._asked_for = iter(self.trace.frozen.outcomes), list[PendingStep]()
         self._digest = frozen_answers.Digest()
@@ -67,7 +74,24 @@ class FrozenTrial(Trial):
         for asked, (want, got) in zip(self._asked_for, steps, strict=True):
             want.values, want.arrays = got.values, got.arrays
             super()._account(asked, got)
+        self.result.states[:], self.result.by_hash = self.trace.frozen.states, True
         return not self.result.failed
+
+    @property
+    def can_be_judged_again(self) -> bool:
+        """Whether all that it answered is there."""
+        return not self.kept.dropped and not any(got.hash for _, got in self.result.steps)
+
+    def asked_again(self, agrees: TrialResult) -> TrialResult:
+        """What is told of an adapter that differed, and agrees when it is asked again: the first answer that was
+        another one."""
+        for number, ((want, got), (_, first)) in enumerate(zip(agrees.steps, self.result.steps, strict=False)):
+            if first.result != got.result or frozen_answers.compared(first) != frozen_answers.compared(got):
+                first.arrays = {}  # nobody has seen them
+                agrees.steps[number:] = [(want, first)]
+                agrees.differences += storage.result(want, first) or [Difference("state", OTHERWISE)]
+                break
+        return agrees
 
     def begin(self, kind: str, config: Config) -> Step:
         """What the reference answers to an opening."""

@@ -12,6 +12,7 @@ from kvconform.judge.visible_trial import VisibleTrial
 from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
+from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation
@@ -41,12 +42,37 @@ def run(
     log by their names. `deviating` changes the oracle as known deviations do.
     """
     level = level or level_of(trace, adapter)
-    plain = deviating is PLAIN and trace_inputs is None and not watch and not past
+    plain = deviating is PLAIN and trace_inputs is None and not past
+    plain = plain and (not watch or bool(trace.frozen and trace.frozen.states))
     if plain and frozen_answers.suffice(trace, adapter, level):
-        known = FrozenTrial(trace, session, adapter, level, TraceInputs(trace), deviating)
-        if known.agrees():
-            return known.result
-        session = session if known.kept.dropped else Recorded(known.result)
+        return _frozen(trace, session, adapter, level, watch)
+    return _judged(trace, session, adapter, level, watch, past, trace_inputs, deviating)
+
+
+def _frozen(trace: Trace, session: Performs, adapter: Description, level: str, watch: bool) -> TrialResult:
+    """Judge an adapter by what is known of the reference; if it differs, by the reference, to tell how."""
+    known = FrozenTrial(trace, session, adapter, level, TraceInputs(trace), PLAIN)
+    if known.agrees():
+        return known.result
+    if known.can_be_judged_again:
+        return _judged(trace, Recorded(known.result), adapter, level, watch)
+    if isinstance(session, RemoteSession):
+        session.hashes = False
+    seen = _judged(trace, session, adapter, level, watch)
+    return seen if seen.failed else known.asked_again(seen)
+
+
+def _judged(
+    trace: Trace,
+    session: Performs,
+    adapter: Description,
+    level: str,
+    watch: bool = False,
+    past: bool = False,
+    trace_inputs: TraceInputs | None = None,
+    deviating: Deviating = PLAIN,
+) -> TrialResult:
+    """Judge an adapter's session by an oracle."""
     inputs, claimed = trace_inputs or TraceInputs(trace), deviating.claimed(adapter)
     judged = (StorageTrial if level == "storage" else VisibleTrial)(
         trace, session, claimed, level, inputs, deviating

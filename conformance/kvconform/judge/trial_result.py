@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any
@@ -34,7 +34,7 @@ class TrialResult:
     steps: list[tuple[Step, Step]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     book: SerialBook = field(default_factory=SerialBook)
-    states: list[tuple[Any, ...]] = field(default_factory=list)
+    states: list[Hashable] = field(default_factory=list)
     """States the oracle passed through, where they were asked for."""
     spent: list[Spent] = field(default_factory=list)
     """What the operations cost, where that is metered."""
@@ -50,6 +50,8 @@ class TrialResult:
     """Why the adapter deviates earlier in the trace, where that is known: then it is judged by that."""
     over_memory: str = ""
     """Why nothing behind its last step was judged: the limit of memory, which no clause speaks of."""
+    by_hash: bool = False
+    """Whether it agreed with what is frozen of the trace: then its steps may have no arrays."""
     begun: Step = field(default_factory=Step)
     """What the adapter answered when cache A was opened."""
     session: Any = None

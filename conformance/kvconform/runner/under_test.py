@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any
 
 from kvconform.generate.amounts import FEW, SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, shut_out
+from kvconform.generate.frozen_traces import DRAWN, NONE
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
@@ -229,14 +230,18 @@ class AdapterUnderTest:
         covered.transitions += len(transitions)
         return held
 
-    def explore(self, strategy: Any, of: str, number: int | None = None) -> None:
+    def explore(
+        self, strategy: Any, of: str, number: int | None = None, known: Mapping[str, Sequence[Trace]] = NONE
+    ) -> None:
         """Judge traces of a chapter that a strategy draws, `number` or as many as others draw; then variations of
-        those that held. A difference that shows in a trace as it was drawn is told of that trace."""
-        traces = sample.some(strategy, number or self.traces, self.seed)
+        those that held. A difference that shows in a trace as it was drawn is told of that trace. `known`: what is
+        frozen of them."""
+        traces = known.get(DRAWN) or sample.some(strategy, number or self.traces, self.seed)
         held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
         for form in VARIATIONS:
             if self.budget_used < 1:
-                self.judge_all(form.suiting(form.some(held), self.adapter), form.name, of)
+                varied = known.get(form.name, ()) if len(held) == len(traces) else ()
+                self.judge_all(form.suiting(varied or form.some(held), self.adapter), form.name, of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """The entry of a failed trial in this adapter's record."""

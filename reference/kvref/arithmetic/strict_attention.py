@@ -99,7 +99,9 @@ def _once(product: Array, c: Number) -> Array:
 
 def _twice(total: Array) -> Array:
     """Where rounding an f64 sum to f32 may be rounding twice; a sum of 0 is exact."""
-    return np.asarray(((total.view(np.int64) & BELOW) == TIE) | ((np.abs(total) < NORMAL) & (total != 0)))
+    twice = (total.view(np.int64) & BELOW) == TIE
+    small = np.abs(total) < NORMAL
+    return np.asarray(twice | (small & (total != 0)) if small.any() else twice)
 
 
 def _odd(total: Array, product: Array, c: Number) -> Array:
@@ -186,13 +188,18 @@ def _chained(links: int, products: Callable[[slice], Array], x: Array, factors: 
 
 def _links(products: Array, start: Array, factors: Array | None) -> Array:
     """Some links of the chain; step by step if a sum among them is rounded twice, and not exact."""
-    totals, before, x = np.empty_like(products), np.empty_like(products), start
-    for i, product in enumerate(products):
-        before[i] = _scaled(x, factors, i)
-        x = _f32(np.add(product, before[i], out=totals[i]))
+    links = len(products)
+    totals, sums = np.empty_like(products), np.empty((links + 1, *start.shape))
+    sums[0], rounded = start, np.empty(start.shape, np.float32)  # arrays that are made anew each time take longer
+    for i, (product, total, before, after) in enumerate(zip(products, totals, sums, sums[1:], strict=False)):
+        if factors is not None:
+            before[...] = _scaled(before, factors, i)
+        np.add(product, before, out=total)
+        rounded[...] = total
+        after[...] = rounded
     twice = _twice(totals)
-    if not twice.any() or not _error(totals[twice], products[twice], before[twice]).any():
-        return x
+    if not twice.any() or not _error(totals[twice], products[twice], sums[:links][twice]).any():
+        return np.asarray(sums[-1])
     x = start
     for i, product in enumerate(products):
         x = _once(product, _scaled(x, factors, i))
@@ -340,10 +347,11 @@ def _scores(queries: Array, keys: Array, added: Array) -> Array:
 def _weighted(seen: Array, weights: Array, v: Array) -> Array:
     """Sum over each tile's rows in order, without the rows that the query does not see."""
     rows = np.flatnonzero(seen.any(tuple(range(seen.ndim - 1))))
+    p, shown, values = (np.moveaxis(x, -2, 0) for x in (weights[..., None], seen[..., None], v))
+    whole = bool(seen.all())
 
     def products(part: slice) -> Array:
-        p, shown = (np.moveaxis(x[..., rows[part]], -1, 0)[..., None] for x in (weights, seen))
-        each = p * np.moveaxis(v[..., rows[part], :], -2, 0)
-        return each if shown.all() else np.where(shown, each, -0.0)  # adding it keeps even minus 0
+        each = p[rows[part]] * values[rows[part]]
+        return each if whole else np.where(shown[rows[part]], each, -0.0)  # adding it keeps even minus 0
 
     return _chained(len(rows), products, np.zeros((*weights.shape[:-1], v.shape[-1])))

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from kvspec.chapters import CHAPTERS
 from kvspec.contract.description_fields import (
+    TAKES,
     check_dtypes,
     check_fields,
     check_inputs,
@@ -108,6 +109,8 @@ class Description:
     overwrites: bool = True
     """Whether a scribble overwrites the arrays that its engine was handed and handed out. If not, they are copies
     made on the way, and nothing shows who owns the engine's."""
+    hashes: bool = True
+    """Whether it answers with a hash in the place of arrays, where that is asked for."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:
         """Tell whether the adapter claims the chapter at this level or above."""
@@ -233,11 +236,13 @@ class Description:
     @property
     def takes(self) -> list[str]:
         """Name what a worker does that others need not: see `took`."""
-        return [name for name, does in (("run", self.runs), ("scribble", self.overwrites)) if does]
+        does = zip(TAKES, (self.runs, self.overwrites, self.hashes), strict=True)
+        return [name for name, taken in does if taken]
 
     def took(self, takes: Collection[str]) -> Description:
-        """Give the same description of a worker that does these of `run` and `scribble`."""
-        return replace(self, runs="run" in takes, overwrites="scribble" in takes)
+        """Give the same description of a worker that does these of `TAKES`."""
+        runs, overwrites, hashes = (name in takes for name in TAKES)
+        return replace(self, runs=runs, overwrites=overwrites, hashes=hashes)
 
     def _sizes(self) -> dict[str, Any]:
         """The JSON of the limits of windows and widths, where there are any."""

@@ -1,0 +1,101 @@
+"""Traces frozen with what the reference answers, beside those of covers and large ones: walks, worked examples, and
+what a quick run explores. Walks and explored traces are those of the default seed for a claim of every chapter; for
+an adapter that claims less they are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from kvconform.generate.frozen_covers import FOLDER, read_outcomes
+from kvconform.generate.strategies.walk_moves import Scale
+from kvspec import notation
+from kvspec.reading.examples import Example
+from kvspec.trace import Frozen, Outcome, Trace, config_from_json
+
+
+def name(scale: Scale, few: bool) -> str:
+    """Name the walks at a scale, of a run of few traces or of any other."""
+    return f"{scale.name}, few" if few else scale.name
+
+
+def walks_path(kind: str) -> Any:
+    """Give the file of the frozen walks of a kind."""
+    return FOLDER.joinpath(f"walk-{kind}.json")
+
+
+@cache
+def claimed(kind: str) -> frozenset[str]:
+    """Give the chapters by which the frozen walks of a kind walk; none if no walks of it are frozen."""
+    return frozenset(_document(kind)["chapters"]) if walks_path(kind).is_file() else frozenset()
+
+
+@cache
+def _document(kind: str) -> Any:
+    return json.loads(walks_path(kind).read_text(encoding="utf-8"))
+
+
+@cache
+def walks(kind: str, name: str) -> tuple[Trace, ...]:
+    """Read the frozen walks of a kind by their name."""
+    document = _document(kind)
+    outcomes = read_outcomes(document["outcomes"])
+    return tuple(_trace(kind, outcomes, *line) for line in document["walks"][name])
+
+
+def _trace(
+    kind: str, outcomes: dict[str, Outcome], config: Any, text: str, digest: str, ends: str, states: Any = ()
+) -> Trace:
+    """Read a frozen trace. One may begin with a cache of another kind."""
+    kind = config.get("kind", kind)
+    frozen = Frozen(digest, tuple(map(outcomes.__getitem__, ends)), tuple(states))
+    fields = {name: size for name, size in config.items() if name != "kind"}
+    return Trace(kind, config_from_json(fields, kind), notation.operations(text), frozen)
+
+
+DRAWN = "drawn"
+"""Traces as they were drawn; variations of them have names of their own."""
+
+NONE: Mapping[str, tuple[Trace, ...]] = {}
+"""Where nothing is frozen."""
+
+
+def path(chapter: str) -> Any:
+    """Give the file of what is frozen of a chapter."""
+    return FOLDER.joinpath(f"traces-{chapter}.json")
+
+
+@cache
+def _read(chapter: str) -> tuple[dict[str, Any], dict[str, Outcome]]:
+    if not path(chapter).is_file():
+        return {"examples": [], "explored": {}}, {}
+    document = json.loads(path(chapter).read_text(encoding="utf-8"))
+    return document, read_outcomes(document["outcomes"])
+
+
+@cache
+def _examples(chapter: str) -> Mapping[str, Frozen]:
+    document, outcomes = _read(chapter)
+    return {id_: Frozen(sum_, tuple(map(outcomes.__getitem__, ends))) for id_, sum_, ends in document["examples"]}
+
+
+def example(chapter: str, worked: Example) -> Trace:
+    """Give the trace of a worked example of a chapter, with what the reference answers where that is frozen."""
+    return replace(worked.trace, frozen=_examples(chapter).get(worked.id))
+
+
+@cache
+def explored(chapter: str, name: str) -> Mapping[str, tuple[Trace, ...]]:
+    """Give what an exploration of a chapter draws in a quick run of an adapter that claims all, and the variations
+    of it, by their names; none where nothing is frozen."""
+    document, outcomes = _read(chapter)
+    frozen = document["explored"].get(name, {})
+    return {form: tuple(_trace(chapter, outcomes, *t) for t in each) for form, each in frozen.items()}
+
+
+def drawn_by(chapter: str) -> str:
+    """Give the release of Hypothesis that drew what is frozen of a chapter: another one may draw other traces."""
+    return str(_read(chapter)[0].get("hypothesis", ""))

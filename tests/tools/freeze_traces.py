@@ -1,0 +1,88 @@
+"""Worked examples, and what a quick run explores, answered by the reference, as `freeze_vectors` writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from kvadapters.reference import Reference
+from kvconform.generate.amounts import QUICK_TRACES, SEED
+from kvconform.generate.frozen_covers import outcome_text
+from kvconform.generate.frozen_traces import DRAWN
+from kvconform.generate.registry import explorations
+from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import Exploration
+from kvconform.generate.variations import VARIATIONS
+from kvconform.judge import trial
+from kvconform.oracle.reference import claims
+from kvspec import notation
+from kvspec.chapters.record import METERED
+from kvspec.contract import CHAPTERS
+from kvspec.reading.clauses import examples_of
+from kvspec.reading.columns import column
+from kvspec.reading.examples import Example
+from kvspec.session.driver import Session
+from kvspec.trace import Outcome, Trace
+from tools.freeze_walks import answered, document
+
+NOTES = (
+    "The worked examples of a chapter by their ids, and the traces that each exploration draws in a quick run and "
+    "their variations: the configuration, the operations, a hash of all that the reference answers, and how each "
+    "operation ends: 0 is the first outcome, 1 the second. Numbers tell the states of traces as they were drawn."
+)
+"""What the document says of itself."""
+
+LONGEST = 1 << 14
+"""Characters of the longest trace that is frozen: one with a large mask costs more to read than to judge."""
+
+Outcomes = dict[Outcome, str]
+
+
+def compute(chapter: str) -> str:
+    """Have the reference answer a chapter's worked examples and what a quick run explores in it; give the text of
+    the file to freeze."""
+    outcomes = Outcomes()
+    examples = [[e.id, *answered(e.trace, e.trace.ops, outcomes)] for e in examples_of(chapter) if not _counts(e)]
+    explored = {
+        e.name: found for e in explorations([chapter]).get(chapter, ()) if (found := _explored(e, outcomes))
+    }
+    head = {"chapter": chapter, "notes": NOTES, "hypothesis": version("hypothesis")}
+    head |= {"outcomes": list(map(outcome_text, outcomes)), "examples": examples}
+    return document(head, "explored", json.dumps(explored, indent=1))
+
+
+def _counts(example: Example) -> bool:
+    """Whether the table says what operations cost: the hash of an answer leaves out costs, which have bounds."""
+    return any(column(heading).of in METERED or heading in METERED for row in example.rows for heading in row.said)
+
+
+def _explored(exploration: Exploration, outcomes: Outcomes) -> dict[str, list[list[Any]]]:
+    """What an exploration draws, and its variations; nothing where a trace is long."""
+    drawn = sample.some(exploration.drawn(CHAPTERS), exploration.number(QUICK_TRACES), SEED)
+    varied = {form.name: [*form.suiting(form.some(drawn), claims())] for form in VARIATIONS}
+    if any(len(text(trace)) > LONGEST for traces in (drawn, *varied.values()) for trace in traces):
+        return {}
+    found = {form: [_line(trace, outcomes) for trace in traces] for form, traces in varied.items()}
+    return {DRAWN: [[*_line(t, outcomes), n] for t, n in zip(drawn, _states(drawn), strict=True)], **found}
+
+
+def text(trace: Trace) -> str:
+    """Write the operations of a trace."""
+    return "; ".join(map(notation.words, trace.ops))
+
+
+def _line(trace: Trace, outcomes: Outcomes) -> list[Any]:
+    """Write a trace with what the reference answers; note its outcomes."""
+    words, said = text(trace), {**trace.config.to_json(), "kind": trace.kind}
+    return [said, words, *answered(trace, notation.operations(words), outcomes)]
+
+
+def _states(traces: Sequence[Trace]) -> Iterable[list[int]]:
+    """The states that the reference passes through in each trace, numbered in the order in which they are met."""
+    numbers = dict[Any, int]()
+    for trace in traces:
+        seen = trial.on(trace, partial(Session, Reference()), claims(), watch=True)
+        yield [numbers.setdefault(state, len(numbers)) for state in seen.states]
