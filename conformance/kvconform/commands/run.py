@@ -19,7 +19,7 @@ from kvconform.generate.amounts import CLAUSE_COVERS, CLAUSE_TRACES, QUICK_COVER
 from kvconform.message import tell
 from kvconform.runner import journal
 from kvconform.runner.pool import opened
-from kvconform.runner.record import github, output
+from kvconform.runner.record import output
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict import known
@@ -97,7 +97,9 @@ def _deliver(record: Record, options: Namespace, write: Callable[[], Path] | Non
 
 def _annotate(record: Record, options: Namespace) -> None:
     """Write annotations for GitHub, on standard error: standard output is the result."""
-    if github.wanted(options.annotations):
+    if options.annotations or os.environ.get("GITHUB_ACTIONS") == "true":
+        from kvconform.runner.record import github
+
         sys.stderr.write("".join(f"{line}\n" for line in github.lines(record)))
 
 

@@ -5,8 +5,7 @@ The form: https://docs.github.com/actions/reference/workflow-commands-for-github
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kvreports.run.standing import standing
@@ -21,11 +20,6 @@ MOST = 10
 
 LONGEST = 600
 """Characters of a text in an annotation."""
-
-
-def wanted(asked: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether to write annotations: where it is asked for, and in a workflow of GitHub."""
-    return asked or environment.get("GITHUB_ACTIONS") == "true"
 
 
 def lines(record: Record) -> list[str]:
