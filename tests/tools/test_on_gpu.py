@@ -10,14 +10,18 @@ import subprocess
 import sys
 import tarfile
 import time
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import requires
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from kvconform import cli
 from kvprofile.cases import cases
@@ -250,13 +254,26 @@ def test_a_folder_that_is_none_and_a_wheel_that_is_none_are_refused(
         assert words in capsys.readouterr().out
 
 
+def test_what_is_needed_is_all_that_the_package_requires_and_what_that_requires() -> None:
+    """`pip download --no-deps` brings nothing else."""
+    todo = tomllib.loads((on_gpu.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed = set[str]()
+    while todo:
+        wanted = Requirement(todo.pop())
+        if wanted.name not in needed and (wanted.marker is None or wanted.marker.evaluate({"extra": ""})):
+            needed.add(wanted.name)
+            todo += requires(wanted.name) or []
+    assert sorted(map(canonicalize_name, wheels.NEEDED)) == sorted(map(canonicalize_name, needed))
+
+
 def test_a_missing_package_is_named_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(wheels, "NEEDED", ("numpy", "a_missing_package"))
     assert probe.main(["cupy", str(tmp_path / "device.json")]) == 4
     said = capsys.readouterr().err
-    assert "missing packages: a_missing_package." in said and "pip download" in said and "--wheels" in said
+    assert "missing packages: a_missing_package." in said and "--wheels" in said
+    assert "pip download" in said and "-d wheels a_missing_package`" in said
 
 
 class Clocked:

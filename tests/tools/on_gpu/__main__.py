@@ -27,10 +27,10 @@ PACKAGES = ("spec", "reference", "adapters", "conformance", "reports", "docs/exa
 CANNOT_RUN, USAGE = 4, 2
 
 EPILOG = f"""\
-Missing packages: on a machine that has the network, run
-    {wheels.DOWNLOAD}
-for the packages that the lent machine lacks, carry the folder, and name it by --wheels or KVCONFORM_WHEELS. Each
-wheel whose package is missing or older is unpacked into a temporary folder; nothing is installed.
+Missing packages: the first part names those that the lent machine lacks. On a machine that has the network, run
+    {wheels.download(wheels.NEEDED)}
+with these names alone, carry the folder, and name it by --wheels or KVCONFORM_WHEELS. Each wheel whose package is
+missing or older is unpacked into a temporary folder; nothing is installed.
 
 Exit status: 0 all was done and passed; 1 a part failed; 3 no part failed, and some were cut short or left out;
 4 nothing can run here; 130 interrupted.

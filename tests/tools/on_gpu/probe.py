@@ -41,8 +41,8 @@ def missing() -> str:
 
         return sample.too_old()
     return (
-        f"missing packages: {', '.join(lacking)}. Run `{wheels.DOWNLOAD}` on a machine with the network, with the "
-        "names that are missing, carry the folder here, and give it by --wheels"
+        f"missing packages: {', '.join(lacking)}. Run `{wheels.download(lacking)}` on a machine with the network, "
+        "carry the folder here, and give it by --wheels"
     )
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-NEEDED = ("numpy", "ml_dtypes", "msgspec", "hypothesis", "tabulate", "jinja2", "psutil", "packaging")
-"""The modules that all parts import. Pytest is needed for one part."""
-
-DOWNLOAD = (
-    "python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --platform manylinux2014_x86_64 "
-    "--platform manylinux_2_28_x86_64 -d wheels msgspec hypothesis ml-dtypes tabulate psutil packaging"
+NEEDED = (
+    *("numpy", "ml_dtypes", "msgspec", "hypothesis", "sortedcontainers", "tabulate", "jinja2", "markupsafe"),
+    *("psutil", "packaging"),
 )
-"""How to make the folder. `--no-deps` keeps it small: name what is missing."""
+"""The modules that all parts import, and those that these import. Pytest is needed for one part."""
+
+
+def download(names: Iterable[str]) -> str:
+    """Give the command that makes the folder for Python 3.12. `--no-deps` keeps it small."""
+    return (
+        "python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 "
+        f"--platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 -d wheels {' '.join(names)}"
+    )
 
 
 def unpack(folder: Path | None, into: Path) -> Iterator[str]:

@@ -27,7 +27,8 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 """A100; H100 and H200; B100 and B200; the RTX cards of the Blackwell generation."""
 
 OPTIONS = ("-std=c++17", "--fmad=false", "--device-as-default-execution-space", "--ptxas-options=--verbose")
-"""No contraction, so that sums are the same bits everywhere; plain functions of the common text are device code."""
+"""No contraction, so that sums are the same bits everywhere; plain functions of the common text are device code.
+Fast kernels have none either: it costs at most 4 of the 350 to 2,200 instructions of a loop on sm_90."""
 
 INSTALL = "pip install 'kvconform[nvrtc]' brings it (about 220 MB)"
 NAME = "kernels.cu"
