@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from random import Random
 from zlib import crc32
 
@@ -13,6 +13,7 @@ from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.real_geometry import GEOMETRIES, MOST_WORK, at, beyond, work
 from kvspec.contract import Description
+from kvspec.geometry import Config
 from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
 from kvspec.notation import sentence
@@ -53,26 +54,30 @@ def _ends(trace: Trace) -> Iterator[Operation]:
 
 
 PARTS = (*ALIKE_FILLS, *IN_RUNS)
+ROWS_IN_RUNS, HEADS_IN_RUNS, SEQUENCES_IN_RUNS = IN_RUNS[1:3], IN_RUNS[3:5], IN_RUNS[5:]
+"""Neighbours that are equal in their keys or their values; in a head; in a sequence."""
+
 MIXED = ("alike", *PARTS, "legible")
 """What rows become beside each other: whole equal rows most, rows that are equal in a part, rows of their own."""
 
-AGAIN = (3, 2)
-"""How often the first operation that takes rows is done, and the second: so neighbours are equal over calls too."""
+AGAIN = (3, 2, 2)
+"""How often the first operations that take rows are done each: so neighbours are equal over calls too."""
 
 
 def alike(trace: Trace) -> Trace:
     """Give the same trace with rows that are equal in all sequences and caches, next to each other or at other
     positions. Beside them are rows that are equal in a part. Its first rows are equal, over several calls, and
     neighbours are in the first call of several rows. What has room for few rows has more for these."""
-    drawn, more = Random(crc32(sentence(trace).encode())), 0
-    fills, runs, again, ops = _fills(drawn), iter(IN_RUNS[:1]), iter(AGAIN), list[Operation]()
+    drawn = Random(crc32(sentence(trace).encode()))
+    fills, more, ops = _Fills(drawn, trace.config), 0, list[Operation]()
     for op in trace.ops:
         if not _takes_others(op):
             ops.append(op)
         elif takes_rows(op):
-            times, n = next(again, 1), op.get("n") or 0
-            ops += [{**op, "fill": (n > 1 and next(runs, "")) or next(fills)}] * times
-            more += (times - 1) * n
+            n = op.get("n") or 0
+            given = fills.of(n)
+            ops += [{**op, "fill": fill} for fill in given]
+            more += (len(given) - 1) * n
         else:
             ops.append({**op, "fill": drawn.choice(MIXED)})
     room = {"max_len": trace.config.max_len + more} if trace.config.max_len else {}
@@ -85,10 +90,33 @@ def _takes_others(op: Operation) -> bool:
     return fills and op.get("rope") is None
 
 
-def _fills(drawn: Random) -> Iterator[str]:
-    """Give fills: equal neighbours, then neighbours that are equal in a part, then any fill for some operations."""
-    yield IN_RUNS[0]
-    yield drawn.choice(IN_RUNS[1:])
+class _Fills:
+    """What rows hold: equal neighbours, then neighbours that are equal in parts, then anything."""
+
+    def __init__(self, drawn: Random, config: Config) -> None:
+        self.again, self.first = iter(AGAIN), list(IN_RUNS[:1])
+        self.next = chain(IN_RUNS[:1], _parts(drawn, config), _any(drawn))
+
+    def of(self, n: int) -> list[str]:
+        """Give a fill for each time that an operation on so many rows is done. Several rows have another each time;
+        one row has the same, for its neighbour is the row of the call before."""
+        times = next(self.again, 1)
+        if n > 1 and self.first:
+            return [self.first.pop()] * times
+        return [next(self.next) for _ in range(times)] if n > 1 else [next(self.next)] * times
+
+
+def _parts(drawn: Random, config: Config) -> list[str]:
+    """Draw the parts in which neighbours are equal, in any order: keys or values; the first head and the last, and
+    the first sequence, where there are several, for elsewhere they are no parts."""
+    parts = [drawn.choice(ROWS_IN_RUNS)]
+    parts += HEADS_IN_RUNS * (config.kv_heads > 1) + SEQUENCES_IN_RUNS * (config.batch > 1)
+    drawn.shuffle(parts)
+    return parts
+
+
+def _any(drawn: Random) -> Iterator[str]:
+    """Give any fills, each for some operations."""
     while True:
         yield from [drawn.choice(MIXED)] * drawn.choice((1, 1, 2, 3))
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.bugs import trace_sources
 from kvconform.generate.amounts import QUICK_TRACES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
@@ -177,6 +178,28 @@ def test_even_the_fewest_traces_have_equal_neighbours_over_several_calls(chapter
 def equal(ops: list[Any]) -> bool:
     """Whether these are three calls of equal rows on the same cache."""
     return len(ops) == 3 and ops[0] == ops[1] == ops[2] and ops[0].get("fill") == "in_runs"
+
+
+@pytest.mark.parametrize("chapter", one_in(3, GIVEN_ROWS))
+def test_neighbours_are_equal_in_a_head_or_a_sequence_where_there_are_several(chapter: str) -> None:
+    """In what a run judges of each chapter."""
+    found = [
+        trace for traces in trace_sources.drawn(chapter) for trace in trace_sources.FORMS["alike"].some(traces)
+    ]
+    met = {fill for trace in found for fill in neighbours(trace)}
+    several = any(trace.config.batch > 1 for trace in found)
+    wanted = {*IN_RUNS} - (set() if several else {"sequence_in_runs"})
+    assert wanted <= met, wanted - met
+
+
+def neighbours(trace: Trace) -> Iterator[str]:
+    """The fills of a trace that make neighbours equal in a part, and no more."""
+    whole = {"first_in_runs", "last_in_runs"} if trace.config.kv_heads == 1 else set[str]()
+    whole |= {"sequence_in_runs"} if trace.config.batch == 1 else set()
+    ops = [op for op in trace.ops if takes_rows(op)]
+    for i, op in enumerate(ops):
+        if (op.get("n") or 0) > 1 or op in ops[i + 1 : i + 2]:
+            yield from {op.get("fill")} - whole
 
 
 @pytest.mark.parametrize("chapter", one_in(9, explorations()))
