@@ -14,7 +14,7 @@ from kvreports.run import replay
 from kvreports.run.bugs import bugs
 from kvspec.records.run import BROKEN, Record
 from reports.drawing.test_drawings import ring_steps
-from reports.run.test_html import hostile
+from support.readers.html_page import hostile
 from support.samples.record_samples import NAMED, changed, clause, failing, failure, partial, passing, record
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}

@@ -11,7 +11,7 @@ from kvconform.runner.record import output
 from kvreports.profile import comparison, findings
 from kvreports.profile import html as profile_html
 from kvspec.records.profile import Measurement, Profile
-from reports.run.test_html import Page
+from support.readers.html_page import Page
 from support.samples.profile_samples import changed, measurement, spread, whole
 
 WHY = "4.00 KiB cross to the host at 3.73 GB/s"

@@ -18,7 +18,7 @@ from kvreports.profile import bars, figures, roofline
 from kvreports.profile import html as profile_html
 from kvreports.profile import text as profile_text
 from kvspec.records.profile import Measurement, Profile, SkippedCase, Spread
-from reports.run.test_html import HOSTILE, Page
+from support.readers.html_page import HOSTILE, Page
 from support.samples.profile_samples import SAMPLES, changed, measurement, whole
 
 KEPT = {"read", "write", "copy", "append", "attention", "snapshot", "rewind"}

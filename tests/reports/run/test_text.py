@@ -18,7 +18,7 @@ from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
 from kvspec.records.run import BROKEN, Record
 from reports.drawing.test_drawings import dead_steps, ring_steps
-from reports.run.test_html import HOSTILE, Page, hostile
+from support.readers.html_page import HOSTILE, Page, hostile
 from support.samples.record_samples import SAMPLES, TEXTS, clause, failing, failure, partial, passing, record
 
 TABLE = run_text.render([failing()], TEXTS, 100)
