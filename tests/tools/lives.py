@@ -24,7 +24,7 @@ from typing import Any
 from kvconform.steps.log_file import Group, opened
 from kvconform.steps.verdict import judged
 
-ENGINES = ("sglang", "vllm")
+ENGINES = ("sglang", "transformers", "vllm")
 TOLD = {
     "requests": "requests",
     "steps": "steps",
