@@ -51,6 +51,7 @@ ENGINES = {
     "transformers-static": "kvadapters.engines.transformers:bounded",
     "transformers-static-sliding": "kvadapters.engines.transformers:static_sliding",
     "transformers-batch": "kvadapters.engines.transformers_batch:ragged",
+    "transformers-quantized-fp8": "kvadapters.engines.transformers_quantized:fp8",
     "transformers-layers": "kvadapters.engines.transformers_layers:layers",
     "transformers-layers-recording": "kvadapters.engines.transformers_layers:layers_recording",
     "transformers-layers-static": "kvadapters.engines.transformers_layers:layers_static",

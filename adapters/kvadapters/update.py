@@ -31,7 +31,7 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, same_geometry, valid
 from kvspec.masks import Logical
 from kvspec.operations.table import OF_KIND
-from kvspec.registry import CACHES, abilities
+from kvspec.registry import CACHES, LETTERS, abilities
 
 Make = Callable[[Config], Any]
 Update = Callable[..., tuple[Any, Any]]
@@ -41,6 +41,9 @@ USUAL: dict[str, int | str] = {"made": "before"}
 
 NAMES = {dtype.name: name for name, dtype in DTYPES.items()}
 """Dtypes by the names that libraries have for them."""
+
+FORMS = LETTERS["ROW"]
+"""The chapter that is claimed where the limits name forms of rows."""
 
 SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees"})
 """Abilities that a function shows, so that they are claimed where it is given; others are named in `also`."""
@@ -301,7 +304,11 @@ class UpdateAdapter:
         if wrong := sorted(set(self.without) - set(given)):
             raise TypeError(f"without: unknown ability {wrong[0]!r}; known: {', '.join(given)}")
         able = [ability for ability, there in given.items() if there and ability not in self.without]
-        chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *self.also]}}
+        formed = [name for name in self.also if name in abilities(FORMS)]
+        also = [name for name in self.also if name not in formed]
+        chapters: dict[str, Any] = {self.kind: {"level": "visible", "with": [*able, *also]}}
+        if "form" in self.said.get("limits", {}):
+            chapters[FORMS] = {"level": "visible", "with": formed}
         if engine.mask and self.kind in CACHES:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
         if engine.state and engine.set_state and engine.trim and "restore" in OF_KIND[self.kind]:
@@ -365,7 +372,9 @@ def from_update(
     `kind` is `growing`, `ring`, `bounded` or `sink`; or `layers`, with the `cache` of `kvadapters.layered`, whose
     `update` and `mask` take the number of a layer too. `also` names abilities that no function shows: `batch`
     (several sequences), `zero` (appends of no rows), `scribble` (the caller may overwrite arrays that it handed in
-    or got out). `without` names abilities that are not claimed although their function is given, such as `ask`.
+    or got out), `residual` (the newest rows stay as they are beside a form). Where the limits in `said` name
+    forms, the chapter on them is claimed too. `without` names abilities that are not claimed although their
+    function is given, such as `ask`.
     `dialect` says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`.
     `said` holds more fields of the description: version, dtypes, limits, known; the adapter opens nothing that its
     dtypes and limits exclude. `arrays` names a library whose arrays the engine takes, torch or mlx; it stands for

@@ -244,3 +244,13 @@ def test_arrays_come_back_from_a_library_as_they_went(library: str, dtype: str) 
     array = legible(Config(dtype=dtype), "k", 0, 3)
     back = made.from_engine(made.to_engine(array))
     assert (back.shape, back.dtype, back.tobytes()) == (array.shape, array.dtype, array.tobytes())
+
+
+def test_limits_that_name_forms_claim_their_chapter_and_a_residual_window_where_it_is_named() -> None:
+    given: dict[str, Any] = {"kind": "growing", "make": lambda config: None, "update": lambda *rows: rows}
+    plain = from_update("plain", **given).describe()["chapters"]
+    formed = from_update("formed", **given, said={"limits": {"form": ["e4m3/t"]}}).describe()["chapters"]
+    beside = from_update("beside", **given, also=("residual",), said={"limits": {"form": ["int8/2"]}})
+    assert "forms" not in plain and formed["forms"] == {"level": "visible", "with": []}
+    chapters = beside.describe()["chapters"]
+    assert chapters["forms"]["with"] == ["residual"] and "residual" not in chapters["growing"]["with"]

@@ -34,6 +34,7 @@ NOT_TRIED = {
     "llama-growing": "llama-cpp-python",
     "llama-window": "llama-cpp-python",
     "llama-window-tight": "llama-cpp-python",
+    "transformers-quantized-fp8": "transformers",
     "torchtune": "torchtune",
     "flax": "flax",
 }

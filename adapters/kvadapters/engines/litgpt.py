@@ -1,7 +1,7 @@
 """litgpt: `KVCache`, with and without its sliding window, and the masks that `GPT` and `CausalSelfAttention` make.
 
-Positions are the caller's (`input_pos`). Not claimed: who owns arrays (the cache returns its own buffers), and
-going back with a sliding window.
+Positions are the caller's (`input_pos`). The cache returns its own buffers, and what their caller writes into
+them is in the cache. Not claimed: going back with a sliding window.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def adapter(
         make=Cache,
         update=Cache.update,
         mask=Cache.mask,
-        also=("batch", *also),
+        also=("batch", "scribble", *also),
         dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
     )
 

@@ -2,7 +2,7 @@
 
 The masks are those for the attention "sdpa", the default: boolean, or none where that attention needs no mask or
 makes a causal one. A dynamic cache is saved as what it iterates over, and made anew of that, as data-parallel
-models do. Not claimed: who owns arrays. `update` returns the tensors of the cache itself.
+models do. `update` returns the tensors of the cache itself, and what their caller writes into them is in the cache.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def adapter(name: str, kind: str, make: Any, **functions: Any) -> UpdateAdapter:
         length=lambda cache: cache.cache.get_seq_length(),
         mask=mask,
         reset=lambda cache: cache.cache.reset(),
-        also=("batch", "zero"),
+        also=("batch", "zero", "scribble"),
         **functions,
     )
 

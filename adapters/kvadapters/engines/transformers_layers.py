@@ -2,8 +2,7 @@
 
 What a model does with a layer of linear attention stands here: it hands its rows to the convolution first. Then it
 takes the state out of the cache, folds the rows into it, and puts it back. A step of one row writes the rows of the
-convolution where they are, as the models do, unless the cache records its past. Not claimed: who owns arrays. What
-the updates returned is shown again after its caller wrote into it, so that the adapter would be found.
+convolution where they are, as the models do, unless the cache records its past.
 """
 
 from __future__ import annotations
@@ -142,9 +141,9 @@ def counted(model: Model) -> int | None:
 
 
 def states(model: Model) -> dict[int, Any]:
-    """The states of the layers that have one."""
+    """Copies of the states of the layers that have one: a model folds the cache's own, and hands none out."""
     found = {i: model.cache.get_recurrent_state(i) for i, (name, _) in enumerate(model.of) if name == "state"}
-    return {i: None if state is None else state[0] for i, state in found.items()}
+    return {i: None if state is None else state[0].clone() for i, state in found.items()}
 
 
 def layer_mask(model: Model, layer: int, n: int) -> Any:
@@ -190,7 +189,7 @@ def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
         reset=lambda model: model.cache.reset(),
         state=lambda model: deepcopy(model.cache),
         set_state=put_back,
-        also=(*VIEWS, "unlike", "zero"),
+        also=(*VIEWS, "unlike", "zero", "scribble"),
         cache=LayeredCache,
         **given,
     )

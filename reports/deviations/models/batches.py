@@ -163,3 +163,20 @@ class EmptiedKeepsItsBatch(RaggedModel):
 
     def _chosen(self) -> None:
         self.holds = len(self.all) if any(self.sequences()) else self.holds
+
+
+class BatchWindowOfOne(RaggedModel):
+    """transformers: with a window of one a batch drops no row either, and masks are too narrow for several."""
+
+    def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
+        if self.window == 1 and keys.shape[2] > 1 and any(self.sequences()):
+            raise Unsaid
+        super().feed(keys, values, lengths)
+
+    def read_sequence(self, sequence: int) -> list[int]:
+        return list(self.all[sequence]) if self.window == 1 else super().read_sequence(sequence)
+
+    def mask(self) -> Any:
+        if self.window != 1 or self.last is None or self.last[1] != 1:
+            return super().mask()
+        return [[[dict.fromkeys(rows, 0.0)]] for rows in self.all]

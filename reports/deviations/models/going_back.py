@@ -126,3 +126,19 @@ class CountsWhatIsKept(RingModel):
         with may("ok"):
             super().restore(snapshot, to)
         raise Unsaid
+
+
+class CropsPlainRowsAlone(CacheModel):
+    """transformers: a quantised cache says of itself that it cannot be cropped; a crop raises, or cuts no row that
+    is encoded, and the length stays."""
+
+    def can_rewind(self, to: int) -> bool:
+        if self.config.form is not None and self.offset:
+            raise Unsaid("ok refused error")
+        return super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        before = self.offset
+        super().rewind(to)
+        if self.config.form is not None and self.offset < before:
+            raise Unsaid("ok error")
