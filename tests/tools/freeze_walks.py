@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from kvconform.generate import lives
 from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_traces import name
@@ -22,9 +23,9 @@ VERSION = 1
 """Version of the document."""
 
 NOTES = (
-    "The walks of a run at each scale, and of a run of few traces, and the worked examples at each geometry: the "
-    "configuration, the operations, a hash of all that the reference answers, and how each operation ends: 0 is "
-    "the first outcome, 1 the second."
+    "The walks of a run at each scale, and of a run of few traces, the worked examples at each geometry, and the "
+    "lives at real sizes: the configuration, the operations, a hash of all that the reference answers, and how "
+    "each operation ends: 0 is the first outcome, 1 the second."
 )
 """What the document says of itself."""
 
@@ -44,7 +45,8 @@ def _made(kind: str) -> dict[str, Sequence[Trace]]:
     all_, each = frozenset(CHAPTERS), product(SCALES, (True, False))
     walks = {name(scale, few): [*Walks(kind, all_, scale, few=few).all()] for scale, few in each}
     walked = [walks[name(scale, few=True)] for scale in WALKED]
-    return walks | {geometry.name: left_over_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
+    walks |= {geometry.name: left_over_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
+    return walks | ({lives.NAME: lives.told(kind)} if kind in lives.TOLD else {})
 
 
 def document(head: Mapping[str, Any], name: str, body: str) -> str:

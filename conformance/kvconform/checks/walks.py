@@ -1,4 +1,5 @@
-"""Checks from walks: each operation of a kind after each other one, and at each scale."""
+"""Checks from walks: each operation of a kind after each other one, and at each scale; and from lives at real
+sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate import concerning
+from kvconform.generate import concerning, frozen_traces
+from kvconform.generate.lives import NAME as LIVES
+from kvconform.generate.lives import TOLD
 from kvconform.generate.strategies.walk_moves import Scale
 from kvconform.generate.walks import BESIDE, LATENT, MANY, SCALES, given
 from kvconform.runner.under_test import AdapterUnderTest
@@ -18,11 +21,19 @@ WIDE = (LATENT, MANY, BESIDE)
 
 
 def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
-    """One for each kind and scale."""
+    """One for each kind and scale, and one for the lives of a kind."""
     for kind in (chapter for chapter in chapters if chapter in KINDS):
         for scale in SCALES:
             run = partial(_judge, kind=kind, scale=scale)
             yield Check(f"{kind}/walk/{scale.name}", kind, frozenset({kind}), run)
+        if kind in TOLD:
+            yield Check(f"{kind}/walk/{LIVES}", kind, frozenset({kind}), partial(_judge_lives, kind=kind))
+
+
+def _judge_lives(under_test: AdapterUnderTest, kind: str) -> None:
+    """Judge what is left of its lives where an adapter claims less."""
+    traces = concerning.some(frozen_traces.walks(kind, LIVES), under_test.clauses)
+    under_test.judge_all(under_test.fitting(traces), "walk", kind)
 
 
 def _judge(under_test: AdapterUnderTest, kind: str, scale: Scale) -> None:
