@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kvconform.judge import frozen_answers
 from kvconform.judge.lockstep import observables
@@ -15,7 +15,7 @@ from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
-from kvspec.operations.table import Operation
+from kvspec.operations.table import RUN, Operation, each_of
 from kvspec.session.step import NOTHING, Inputs, Step
 from kvspec.trace import Trace, looked_at
 
@@ -113,15 +113,36 @@ class Recorded:
         return known or (self._goes_on.do(op, inputs) if self._goes_on else Step("absent"))
 
 
+class SeenInputs(TraceInputs):
+    """The inputs that a trial had: its own oracle said which rows were taken, whatever another one says of them."""
+
+    def __init__(self, seen: TrialResult) -> None:
+        super().__init__(seen.trace)
+        self._results = iter(_results(seen))
+
+    def done(self, op: Operation, result: str) -> None:
+        """Use up what the operation took then; behind the trial, what it takes now."""
+        super().done(op, next(self._results, result))
+
+
+def _results(seen: TrialResult) -> Iterator[str]:
+    """What a trial's oracle said of each operation, those of runs among them."""
+    for op, (want, _) in zip(seen.trace.ops, seen.steps, strict=False):
+        before = range(len(each_of(op)) - 1 if op["op"] == RUN.name else 0)
+        yield from ("refused" if number in want.missed else "ok" for number in before)
+        yield from [want.result] * (2 if op["op"] == RUN.name else 1)
+
+
 def behind(seen: TrialResult, deviating: Deviating, adapter: Description) -> TrialResult:
     """A trial whose session can go on, judged from its beginning by oracles that deviate: what was answered is not
     asked again."""
-    return run(seen.trace, Recorded(seen, seen.session), adapter, seen.level, deviating=deviating)
+    again = Recorded(seen, seen.session)
+    return run(seen.trace, again, adapter, seen.level, trace_inputs=SeenInputs(seen), deviating=deviating)
 
 
 def explained(
     seen: TrialResult, deviating: Deviating, adapter: Description, trace_inputs: TraceInputs | None = None
 ) -> bool:
     """Whether an adapter that deviates in this way answers as was seen, up to the first difference."""
-    trace, again = seen.trace.cut(len(seen.steps)), Recorded(seen)
-    return not run(trace, again, adapter, seen.level, trace_inputs=trace_inputs, deviating=deviating).failed
+    trace, again, inputs = seen.trace.cut(len(seen.steps)), Recorded(seen), trace_inputs or SeenInputs(seen)
+    return not run(trace, again, adapter, seen.level, trace_inputs=inputs, deviating=deviating).failed

@@ -121,6 +121,7 @@ def test_keys_that_grow_alone_explain_what_lies_behind_them_and_no_more() -> Non
 LENT = (
     ("hands_out_its_own", "append 2; scribble; append 1", True),
     ("keeps_what_it_is_handed", "run 1 {append 2; append 1}; append 1", True),
+    ("keeps_what_it_is_handed", "run 1 {open C; C: append 1; C: append 1; append 1}; append 1; C: append 1", True),
     ("hands_out_its_own", "append 2; append 1", False),
 )
 
