@@ -1,22 +1,18 @@
 """mlx-lm: the caches of `mlx_lm.models.cache`, each by the calls that mlx-lm's own models and server make.
 
 Arrays go in and out as mlx has them, so that the harness overwrites the very arrays that a model would hold. One
-cache is saved in a file of `save_prompt_cache`; a list of them as a copy, as `LRUPromptCache` makes it. Not
-claimed: snapshots as the spec cuts them (a state is taken whole), and `free` (one makes a new cache).
+cache is saved in a file of `save_prompt_cache`. Not claimed: snapshots as the spec cuts them (a state is taken
+whole), and `free` (one makes a new cache). Lists of caches: see `mlx_layers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -139,122 +135,3 @@ batch_rotating = adapter(
     **LENGTHS,
     **MASK,
 )
-
-
-VIEWS: dict[str, Callable[..., Any]] = {
-    "full": caches.KVCache,
-    "window": caches.RotatingKVCache,
-    "sinks": lambda first, newest: caches.RotatingKVCache(first + newest, keep=first),
-    "chunk": caches.ChunkedKVCache,
-    "state": lambda: caches.ArraysCache(1),
-    "conv": lambda size: caches.ArraysCache(2),
-}
-"""The caches that `make_cache` of models makes for their layers."""
-
-
-class Prompt(list[Any]):
-    """The caches of a model's layers, and what the model knows of each: its view and sizes."""
-
-    of: list[tuple[str, tuple[int, ...]]]
-
-
-def listed(config: Config) -> Prompt:
-    """Make the list of caches of a model's layers. A layer that shares rows has none in it."""
-    of = views(config, *VIEWS)
-    made = Prompt(stepping(VIEWS[name](*sizes), config) for name, sizes in of)
-    made.of = of
-    return made
-
-
-def updated(each: Prompt, layer: int, keys: Any, values: Any) -> tuple[Any, Any]:
-    """Do what the layer of a model does with its cache. One that folds tokens has no rows to attend to."""
-    name, sizes = each.of[layer]
-    if name == "state":
-        return folded(each[layer], keys, values)
-    if name == "conv":
-        return convolved(each[layer], sizes[0], keys, values)
-    return tuple(each[layer].update_and_fetch(keys, values))
-
-
-def folded(cache: Any, keys: Any, values: Any) -> tuple[Any, Any]:
-    """Take the state out of the cache, fold the rows, and put it back: the arithmetic is the model's."""
-    k, v = keys.astype(mx.float32), values.astype(mx.float32)
-    state = mx.zeros((*k.shape[:2], k.shape[3], v.shape[3])) if cache[0] is None else cache[0]
-    for t in range(k.shape[2]):
-        state = state / 2 + k[:, :, t, :, None] * v[:, :, t, None, :]
-    cache[0] = state
-    return keys[:, :, :0], values[:, :, :0]
-
-
-def convolved(cache: Any, size: int, keys: Any, values: Any) -> tuple[Any, Any]:
-    """Put rows behind those of the cache, zeros if it has none, and keep the newest but one of `size`."""
-    none = [mx.zeros((*a.shape[:2], size - 1, a.shape[3]), a.dtype) for a in (keys, values)]
-    rows = [
-        mx.concatenate([old if cache[i] is None else cache[i], new], axis=2)
-        for i, (old, new) in enumerate(zip(none, (keys, values), strict=True))
-    ]
-    for i, whole in enumerate(rows):
-        cache[i] = whole[:, :, whole.shape[2] - size + 1 :]
-    return rows[0], rows[1]
-
-
-def counted(each: Prompt) -> int | None:
-    """The offset of the first cache that has one: caches of states have none."""
-    return next((cache.offset for cache in each if hasattr(cache, "offset")), None)
-
-
-def put_back(each: list[Any], saved: list[Any]) -> None:
-    """Take a copy of saved caches, as `LRUPromptCache` does for each request that it has a prefix of."""
-    each[:] = deepcopy(saved)
-
-
-def layer_mask(each: Prompt, layer: int, n: int) -> Any:
-    """Make the mask of a layer, before the updates."""
-    cache, (name, sizes) = each[layer], each.of[layer]
-    if name == "state":
-        return mx.zeros((n, 0), mx.bool_)
-    if name == "conv":
-        row, query = np.arange(sizes[0] - 1 + n), np.arange(n)[:, None]
-        return mx.array((row >= query) & (row < query + sizes[0]))
-    if isinstance(cache, caches.ChunkedKVCache):
-        return chunk_mask(cache, n)
-    return cache.make_mask(n, window_size=None, return_array=False)
-
-
-def chunk_mask(cache: Any, n: int) -> Any:
-    """What llama4 does with a chunked cache within its model: cut its front, then make a mask of what is left."""
-    cache.maybe_trim_front()
-    columns = np.arange(cache.start_position, cache.offset + n)
-    queries = np.arange(cache.offset, cache.offset + n)[:, None]
-    same = columns // cache.chunk_size == queries // cache.chunk_size
-    return mx.array(same & (columns <= queries))
-
-
-def _alone(state: Any) -> Any:
-    """The state of the one sequence of a batch; none if there is none."""
-    return None if state is None else state[0]
-
-
-layers = from_update(
-    "mlx-layers",
-    kind="layers",
-    make=listed,
-    update=updated,
-    length=counted,
-    states=lambda each: {i: _alone(each[i][0]) for i, (name, _) in enumerate(each.of) if name == "state"},
-    trim=trim,
-    mask=layer_mask,
-    state=deepcopy,
-    set_state=put_back,
-    arrays="mlx",
-    also=(*VIEWS, "unlike", "zero", "scribble"),
-    dialect={
-        "layers.shape": "first append",
-        "layers.range": "clamped at 0",
-        "layers.spare": "any",
-        "layers.resumes": "whole",
-    },
-    said=SAID,
-    cache=LayeredCache,
-)
-"""Rings refuse all trims once they are full, chunked caches none."""

@@ -11,7 +11,7 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from kvadapters.engines import mlx, mlx_ragged
+from kvadapters.engines import mlx, mlx_layers, mlx_ragged
 from kvadapters.engines.mlx import KERNEL, LENGTH, LENGTHS, MASK, ROTATES, zeros
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
@@ -43,6 +43,19 @@ def put_back(fresh: Any, saved: Any) -> Any:
     cache = cloned(saved)
     cache.step = fresh.step
     return cache
+
+
+def list_trimmed(each: list[Any], n: int) -> None:
+    """Trim all caches of a list, which each say that they can be trimmed."""
+    if not all(cache.is_trimmable() for cache in each):
+        raise ValueError("a cache of the list cannot be trimmed")
+    for cache in each:
+        cache.trim(n)
+
+
+def list_put_back(fresh: list[Any], saved: list[Any]) -> None:
+    """Clones of saved caches, in the place of those of a list."""
+    fresh[:] = map(put_back, fresh, saved)
 
 
 def state(cache: Any) -> Any:
@@ -131,4 +144,13 @@ ragged = mlx_ragged.BatchAdapter(
     adapter("rotating", "ring", lambda config: caches.RotatingKVCache(config.window), ROTATES, **LENGTH),
     RaggedBatch,
     WindowedBatch,
+)
+
+layers = mlx_layers.adapter(
+    "mlxvlm-layers",
+    caches,
+    trim=list_trimmed,
+    state=lambda each: [*map(cloned, each)],
+    set_state=list_put_back,
+    said=SAID,
 )

@@ -125,7 +125,8 @@ class LayersRaise(_Raises, LayersModel):
 
 
 class _TrimsNegative:
-    """Trimming a negative number lengthens a cache that can be trimmed. One that is very long then has no room."""
+    """Trimming a negative number lengthens a cache that can be trimmed, or raises once it has. A very long one has
+    no room then."""
 
     def can_rewind(self, to: int) -> bool | None:
         return True if self._lengthened(to) else super().can_rewind(to)
@@ -133,7 +134,7 @@ class _TrimsNegative:
     def rewind(self, to: int) -> None:
         if self._lengthened(to):
             self.owed = "any oom"
-            with may("ok", "CACHE-7"):
+            with may("ok refused", "CACHE-7"):
                 super().rewind(to)
         else:
             super().rewind(to)
