@@ -3,7 +3,7 @@
 RING-10, by window=3 and room for two rows: six rows, then a trim of two. Once rows were dropped there is no more
 room for a trim than the newest update gave. `is_trimmable` is true all the same, and the window comes out short.
 The reuse of prompts looks at `start_position` for this reason since pull request 1748; speculation trims no more
-than its newest block.
+than its newest block. An update of no rows drops the room for that too: `trim` then trims fewer, and says so.
 """
 
 import sys

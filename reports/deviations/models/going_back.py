@@ -40,9 +40,16 @@ class TrimmedRowsComeBack(CacheModel):
 
 class TrimsWhatItHas(RingModel):
     """mlx-vlm's BufferedRotatingKVCache: says of any trim that it can, and trims rows that it needs; or, for a
-    negative number, lengthens the cache. One that is very long then has no room."""
+    negative number, lengthens the cache. One that is very long then has no room. An update with no rows drops rows
+    that a trim needs, which then trims fewer."""
 
     owed = "any"
+    bare = False
+    """Whether the newest update had no rows."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        self.bare = not keys.n
 
     def can_rewind(self, to: int) -> bool:
         super().can_rewind(to)
@@ -51,11 +58,24 @@ class TrimsWhatItHas(RingModel):
     def rewind(self, to: int) -> None:
         self.owed = "any oom" if to > self.offset else self.owed
         with may("ok", "RING-10", "CACHE-7"):
-            super().rewind(to)
+            super().rewind(self._reached(to, self.offset, self.bare))
+
+    def snapshot(self, start: int) -> SavedTokens | None:
+        saved = super().snapshot(start)
+        if saved is not None:
+            vars(saved)["bare"] = self.bare
+        return saved
 
     def restore(self, snapshot: SavedTokens | None, to: int) -> None:
+        bare = self.bare if snapshot is None else vars(snapshot)["bare"]
         with may("ok", "RING-10", "SNAP-13", "SNAP-14"):
-            super().restore(snapshot, to)
+            super().restore(snapshot, to if snapshot is None else self._reached(to, snapshot.stop, bare))
+        self.bare = bare
+
+    def _reached(self, to: int, offset: int, bare: bool) -> int:
+        if bare and 0 <= to < offset and offset > self.window:
+            raise Unsaid
+        return to
 
 
 class CropsNothing(CacheModel):
