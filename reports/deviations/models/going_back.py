@@ -40,14 +40,15 @@ class TrimmedRowsComeBack(CacheModel):
 
 class TrimsWhatItHas(RingModel):
     """mlx-vlm's BufferedRotatingKVCache: says of any trim that it can, and trims rows that it needs; or, for a
-    negative number, lengthens the cache. One that is very long then has no room. An update with no rows drops rows
-    that a trim needs, which then trims fewer."""
+    negative number, lengthens the cache. One that is very long then has no room. An update with no rows, or
+    one that raises, drops rows that a trim needs, which then trims fewer."""
 
     owed = "any"
     bare = False
-    """Whether the newest update had no rows."""
+    """Whether the newest update had no rows, or raised."""
 
     def append(self, keys: Rows, values: Rows) -> None:
+        self.bare = True
         super().append(keys, values)
         self.bare = not keys.n
 
