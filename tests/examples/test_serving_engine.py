@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -330,6 +331,41 @@ def test_a_client_that_goes_away_aborts_its_request(address: str) -> None:
         client.sendall(f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         until(lambda: ask(address, "/counts")["requests"] == before["requests"] + 1)
     until(lambda: ask(address, "/counts")["aborted"] == before["aborted"] + 1)
+
+
+@pytest.mark.parametrize(
+    "sent", ["", "POST /v1/comp", "POST /v1/completions HTTP/1.1\r\nContent-Length: 9\r\n\r\n{", "whole"]
+)
+def test_a_client_that_resets_its_connection_leaves_no_traceback(tmp_path: Path, sent: str) -> None:
+    folder = tmp_path / "probe"
+    Probe.of("qwen3", "full").write(folder)
+    command = [
+        sys.executable,
+        "-m",
+        "serving_engine",
+        str(folder),
+        "--port",
+        "0",
+        "--block-size",
+        "4",
+        "--blocks",
+        "400",
+    ]
+    env, body = {**os.environ, "PYTHONPATH": str(EXAMPLES)}, json.dumps({"prompt": [1], "max_tokens": 1000})
+    sent = (
+        sent if sent != "whole" else f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    )
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout and process.stderr
+        address = process.stdout.readline().strip()
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2].removesuffix("/v1")))) as client:
+            client.sendall(sent.encode())
+            time.sleep(0.3)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        until(lambda: ask(address, "/counts")["aborted"] == (len(sent) > 99))
+        assert ask(address, prompt=[1], max_tokens=1)["choices"]
+        process.terminate()
+        assert process.stderr.read() == ""
 
 
 def until(done: Callable[[], bool]) -> None:

@@ -40,7 +40,7 @@ def blamed(
         if found:
             return clause
     last = max((w.query for w in wrong if w.query is not None), default=len(one.request.tokens) - 1)
-    return _company(asked, counted) or _drafts(one, last, aim) or _reused(asked, one, wrong, aim)
+    return _company(asked, counted) or _drafts(one, last, aim) or _reused(asked, wrong, aim, counted)
 
 
 def _drafts(one: Asked, last: int, aim: Aim) -> str:
@@ -67,8 +67,9 @@ def _company(asked: Sequence[Asked], counted: Mapping[str, int]) -> str:
     return "SERVE-10" if counted.get("preemptions") else "SERVE-12"
 
 
-def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], aim: Aim) -> str:
+def _reused(asked: Sequence[Asked], wrong: Sequence[Wrong], aim: Aim, counted: Mapping[str, int]) -> str:
     """Rows of an earlier request; or those of others, which are there because the pool has no room for both."""
+    one = next(o for o in asked if o.number == wrong[0].request)
     related = _related(asked, one)
     if any(o.number not in related for o in asked[: one.number]):
         return "SERVE-9" if aim.declared.blocks else "SERVE-17"
@@ -80,6 +81,8 @@ def _reused(asked: Sequence[Asked], one: Asked, wrong: Sequence[Wrong], aim: Aim
     layers = [w.words for w in wrong if w.layer is not None]
     if aim.windows and layers and not any("(full)" in words for words in layers):
         return "SERVE-6"
+    if counted.get("evictions"):  # a history as short as this one evicts only where a failure needs it
+        return "SERVE-9"
     return _prefix(next(o for o in asked if o.step.name == first.source), one, aim)
 
 

@@ -126,6 +126,7 @@ def _salts(a: Aim) -> Iterator[str]:
 
 def _evictions(a: Aim) -> Iterator[str]:
     if filling := a.filling():
+        yield from _takes_the_rest(a)
         fill = "; ".join(f"ask x{i} {a.longest}" for i in range(filling))
         b = a.block
         yield f"ask a {2 * b + 1}; {fill}; ask b a[:{2 * b}] 3 new=2; ask c a[:{b}] 3"
@@ -133,6 +134,17 @@ def _evictions(a: Aim) -> Iterator[str]:
         half = "; ".join(f"ask x{i} {a.longest}; ask y{i} a[:{b}] 2" for i in range(filling))
         yield f"ask a {2 * b + 1}; {half}; ask b a[:{2 * b}] 3"
         yield from _parts_evicted(a, max(1, filling // 4)) if filling <= OFTEN else ()
+
+
+def _takes_the_rest(a: Aim) -> Iterator[str]:
+    """Ask for a prefix, and for so much behind it, its own tokens again, that the request takes nearly all blocks
+    there are: those that it was found in are not among them."""
+    shared, rows = 2 * a.block, a.declared.blocks * a.declared.block
+    more = min(rows, a.declared.longest or rows) - 24 - a.longest
+    if a.longest > shared and more <= a.longest:
+        taking = f"ask b a[:{shared}] {a.longest - shared}" + f" b[:{more}]" * (more > 0)
+        yield f"ask a {shared + 1}; {taking}; ask c a[:{shared}] 2"
+        yield f"ask a {shared + 1}; ask x {a.longest // 2}; {taking}"
 
 
 def _parts_evicted(a: Aim, fillers: int) -> Iterator[str]:

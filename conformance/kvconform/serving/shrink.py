@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from kvspec.serving.history import History, Part, Step, checked, names
 
@@ -44,7 +45,19 @@ def _shorter(history: History) -> Iterator[History]:
     lengths = _lengths(history)
     prompts = {step.name: lengths[step.name] - step.new for step in history if step.begins}
     for at, step in enumerate(history):
-        yield from (checked((*history[:at], other, *history[at + 1 :])) for other in _simpler(step, prompts))
+        others = (*_simpler(step, prompts), *_behind_a_newer(history[:at], step, lengths))
+        yield from (checked((*history[:at], other, *history[at + 1 :])) for other in others)
+
+
+def _behind_a_newer(before: History, step: Step, lengths: Mapping[str, int]) -> Iterator[Step]:
+    """Begin with the tokens of a newer request that begins with the same ones, so that the older one may go."""
+    first, *more = step.parts or (Part(0),)
+    end = lengths.get(first.source, 0) if first.stop is None else first.stop
+    at = next((n for n, other in enumerate(before) if other.name == first.source), len(before))
+    for newer in before[at + 1 :] if first.source and not first.start else ():
+        begins = newer.begins and newer.parts[0]
+        if begins and begins.source == first.source and not begins.start and (begins.stop or end) >= end:
+            yield replace(step, parts=(Part(source=newer.name, stop=end), *more))
 
 
 def _without(history: History, gone: set[int]) -> History:
@@ -88,12 +101,35 @@ def _simpler(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
     yield from (replace(step, salt="") for _ in step.salt[:1])
     yield from (replace(step, stop=0) for _ in "x" * (step.stop > 0))
     yield from (replace(step, samples=n) for n in {1, step.samples - 1} if 0 < n < step.samples)
+    yield from _drafting(step, prompts) if step.samples > 1 else ()
     yield from (replace(step, new=n) for n in (1, step.new // 2, step.new - 1) if 0 < n < step.new)
     for at, part in enumerate(step.parts):
         others = [p for p in (None, *_smaller(part, prompts)) if p is not None or len(step.parts) > 1]
         yield from (
             replace(step, parts=(*step.parts[:at], *filter(None, [p]), *step.parts[at + 1 :])) for p in others
         )
+    yield from _shared_less(step)
+
+
+def _drafting(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
+    """Ask for one sample behind a prompt that repeats itself: what samples choose repeats itself too, so that drafts
+    are right or wrong."""
+    start = prompts[step.name]
+    for up in (True, False):
+        again = Part(source=step.name, start=start + 1, stop=start + 4)
+        yield replace(step, samples=1, parts=(*step.parts, Part(12, up=up), Part(1), again))
+
+
+def _shared_less(step: Step) -> Iterator[Step]:
+    """Share less of an earlier text, and have new tokens in its place."""
+    for at, (part, behind) in enumerate(pairwise((*step.parts, Part(0)))):
+        size = part.stop - part.start if part.source and part.stop is not None else 0
+        if behind.source or behind.up or part.source == step.name:
+            continue
+        for less in sorted({size // 2, 1}, reverse=True):
+            if 0 < less < size:
+                shared, new = replace(part, stop=part.start + size - less), Part(behind.count + less)
+                yield replace(step, parts=(*step.parts[:at], shared, new, *step.parts[at + 2 :]))
 
 
 def _smaller(part: Part, prompts: Mapping[str, int]) -> Iterator[Part]:

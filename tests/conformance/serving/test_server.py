@@ -17,6 +17,7 @@ from typing import ClassVar
 import jsonschema
 import pytest
 
+from hostile.engine_faults import FAULTS
 from kvadapters.serving.http import starting
 from kvconform import cli
 from kvconform.commands import serving as serving_command
@@ -35,7 +36,7 @@ PROBE, SERVER, RUN = (
 )
 """The three lines of the README."""
 
-RIGHT, WRONG = f"{serving.__name__}:right", f"{serving.__name__}:wrong"
+RIGHT, SMALL = f"{serving.__name__}:sized", f"{serving.__name__}:small"
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +95,9 @@ assert psutil.Process().num_threads() == 1, psutil.Process().num_threads()
 def test_a_wrong_engine_is_found_and_drawn(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = ["--engine", WRONG, "--model", str(folder), "--requests", "40", "-x"]
-    assert cli.main(["run", *engine, "--report", str(tmp_path)]) == 1
+    engine = ["--engine", SMALL, "--model", str(folder), "--requests", "40", "-x"]
+    with FAULTS["prefix/no-parent"].planted():
+        assert cli.main(["run", *engine, "--report", str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert "SERVE-3: ask a " in said.out and "Does not conform" in said.out
     assert "  ^ query" in (tmp_path / "report.md").read_text()
@@ -122,7 +124,7 @@ def test_a_wrong_engine_is_found_and_drawn(
             2,
             "with longest",
         ),
-        (["--engine", WRONG, "--model", "FOLDER", "--declare", "block=8"], 2, "has block=4"),
+        (["--engine", SMALL, "--model", "FOLDER", "--declare", "block=8"], 2, "has block=4"),
         (["reference", "--engine", RIGHT], 2, "name one adapter"),
         (["--engine", RIGHT, "--model", "FOLDER", "--quick"], 2, "is judged without --quick"),
         (["--engine", "x:y", "--model", "FOLDER", "--processes", "2"], 2, "is judged without --processes"),

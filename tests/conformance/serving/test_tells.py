@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from adapters.probe import engines
+from hostile.engine_faults import CONTROLS, FAULTS, Change, Variant
 from kvadapters.probe import Precision, Probe
 from kvadapters.serving.driver import Answer, Sample
 from kvadapters.serving.stepped import Stepped
 from kvconform.serving.run import Run
 from support.engines import serving
-from support.engines.serving import Plant
 from support.slow import one_in
 
 TOP = 60
@@ -40,11 +40,12 @@ class Less(Stepped):
         return [{int(i): float(row[i]) for i in np.argsort(-row)[: self.top]} for row in answers]
 
 
-def judged(tmp_path: Path, top: int, plant: Plant | None, requests: int) -> Run:
+def judged(tmp_path: Path, top: int, variant: Variant, requests: int) -> Run:
     probe: Probe = engines.small("qwen3", "full,window 6", "weights" if top else "tokens")
     probe.write(tmp_path)
-    run = Run(probe, Less(serving.driver(tmp_path, plant), top), Precision())
-    run.go(requests, 1)
+    with variant.planted():
+        run = Run(probe, Less(serving.driver(tmp_path), top), Precision())
+        run.go(requests, 1)
     return run
 
 
@@ -54,14 +55,14 @@ BY_TOKENS = ("regret", "reused")
 
 @pytest.mark.parametrize("top", one_in(2, [0, TOP]), ids=["tokens", "top"])
 @pytest.mark.parametrize(
-    ("plant", "clauses"),
+    ("fault", "clauses"),
     [
-        (serving.no_parent, {"SERVE-3", "SERVE-8"}),  # keys of own tokens alone have no salt either
-        (serving.found_for_ever, {"SERVE-9", "SERVE-10", "SERVE-13", "SERVE-17"}),
+        ("prefix/no-parent", {"SERVE-3", "SERVE-8"}),  # keys of own tokens alone have no salt either
+        ("prefix/stale-key", {"SERVE-9", "SERVE-10", "SERVE-13", "SERVE-17"}),
     ],
 )
-def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, plant: Plant, clauses: set[str]) -> None:
-    run = judged(tmp_path, top, plant, 300)
+def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, fault: str, clauses: set[str]) -> None:
+    run = judged(tmp_path, top, FAULTS[fault], 300)
     assert run.failures and run.asked < 300
     assert run.failures[0].clause in clauses, run.failures[0]
     assert run.failures[0].alone and (top or run.failures[0].sort in BY_TOKENS)
@@ -69,7 +70,7 @@ def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, plant: Plant
 
 @pytest.mark.parametrize("top", [0, TOP], ids=["tokens", "top"])
 def test_the_right_engine_is_not_accused_by_less(tmp_path: Path, top: int) -> None:
-    run = judged(tmp_path, top, None, 250)
+    run = judged(tmp_path, top, CONTROLS["controls/as-it-is"], 250)
     assert run.failures == [] and run.wrong_histories == 0
     assert run.judge.queries > 400
     assert top or run.judge.untold["samples of engines that give tokens alone"] > 0
@@ -81,19 +82,24 @@ def test_what_an_engine_computes_in_is_what_it_is_judged_by(tmp_path: Path) -> N
     probe.write(tmp_path)
     failures = list[int]()
     for computes in ("", "f16"):
-        driver = serving.driver(tmp_path, _rounds)
-        driver.declared = replace(driver.declared, computes=computes)
-        run = Run(probe, driver, Precision("f32"))
-        run.go(40, 1)
+        with ROUNDS.planted():
+            driver = serving.driver(tmp_path)
+            driver.declared = replace(driver.declared, computes=computes)
+            run = Run(probe, driver, Precision("f32"))
+            run.go(40, 1)
         failures.append(run.wrong_histories)
     assert failures[0] > 0 and failures[1] == 0 and run.precision.dtype == "f16"
 
 
-def _rounds(engine: Any) -> None:
-    """Rows are rounded to f16."""
-    write = engine.rows.write
-    engine.rows.write = lambda place, slots, keys, values: write(place, slots, *map(_rounded, (keys, values)))
-
-
-def _rounded(rows: Any) -> Any:
-    return (rows * np.float32(1.0001)).astype(np.float16).astype(np.float32)
+ROUNDS = Variant(
+    id="rounds",
+    says="Rows are rounded to f16.",
+    changes=(
+        Change(
+            "Rows.write",
+            "= keys, values",
+            "= ((rows * np.float32(1.0001)).astype(np.float16) for rows in (keys, values))",
+        ),
+    ),
+)
+"""An engine in which nothing is wrong, if it says what it computes in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -137,9 +138,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.say(200, self.dialogue.write(asked, outputs))
 
     def gone(self) -> bool:
-        """Say whether the client has closed the connection."""
+        """Say whether the client has closed the connection, or reset it."""
         readable, _, _ = select.select([self.connection], [], [], 0)
-        return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        try:
+            return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        except ConnectionError:
+            return True
 
     def say(self, status: int, content: Any) -> None:
         """Send JSON."""
@@ -158,7 +162,16 @@ def _error(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error"}}
 
 
-def serve(engine: Engine, dialogue: Dialogue, host: str, port: int) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    """A thread for each client."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that has hung up; print what else went wrong."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve(engine: Engine, dialogue: Dialogue, host: str, port: int) -> Server:
     """Open a server; port 0 takes a free one. The caller lets it run by `serve_forever`."""
     handler = type("Handler", (Handler,), {"desk": Desk(engine), "dialogue": dialogue})
-    return ThreadingHTTPServer((host, port), handler)
+    return Server((host, port), handler)
