@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hostile.engine_faults import FAULTS
 from kvconform import cli
 from kvconform.commands.board import NOT_FILED, board
 from kvreports.board import html, markdown
@@ -30,9 +31,10 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("served")
     probe = str(folder / "probe")
     assert cli.main(["probe", "qwen3", "--layers", "full,window 6", "-o", probe]) == 0
-    for name, status in (("right", 3), ("wrong", 1)):
-        words = ["--engine", f"{serving.__name__}:{name}", "--model", probe, "--requests", "40", "-q"]
-        assert cli.main(["run", *words, "--report", str(folder / f"planted-{name}")]) == status
+    words = ["run", "--engine", f"{serving.__name__}:small", "--model", probe, "--requests", "40", "-q", "--report"]
+    assert cli.main([*words, str(folder / "planted-right")]) == 3
+    with FAULTS["prefix/no-parent"].planted():
+        assert cli.main([*words, str(folder / "planted-wrong")]) == 1
     return [folder / f"planted-{name}" / "record.json" for name in ("right", "wrong")]
 
 

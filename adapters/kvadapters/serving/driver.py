@@ -135,17 +135,21 @@ class EngineFailed(Exception):
     """An engine failed at a request that it had accepted, or its answer cannot be read. The message is its own."""
 
 
+class Gone(Exception):
+    """An engine cannot be asked any more: it has ended, or lets nobody in. Says where, and what to do."""
+
+
 class Driver:
     """A whole engine. What `submit` gives is handed to `wait` and `cancel`."""
 
     declared: Declared
 
     def submit(self, request: Request) -> Any:
-        """Begin a request, without waiting for it. Raises Refused if the engine does not take it."""
+        """Begin a request, without waiting for it. Raises Refused if the engine does not take it, or Gone."""
         raise NotImplementedError
 
     def wait(self, handle: Any) -> Answer:
-        """Wait for an answer. Raises Refused or EngineFailed."""
+        """Wait for an answer. Raises Refused, EngineFailed or Gone."""
         raise NotImplementedError
 
     def cancel(self, handle: Any) -> None:

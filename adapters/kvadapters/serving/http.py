@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import product
@@ -16,7 +17,8 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Request, Sample
+from kvadapters.serving import troubles
+from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Gone, Request, Sample
 from kvadapters.serving.metrics import counted, sizes
 from kvspec.errors import BadInput, CannotRun, Refused
 
@@ -32,7 +34,7 @@ def starting(address: str) -> str:
     parts = _parts(address)
     connection = _connection(parts)
     try:
-        connection.request("GET", f"{parts.path}/models")
+        connection.request("GET", f"{parts.path}/models", headers=_headers())
         return "it answers with status 503" if connection.getresponse().status == 503 else ""
     except ConnectionRefusedError:
         return "nobody listens there yet"
@@ -55,6 +57,10 @@ def _connection(parts: SplitResult) -> HTTPConnection:
     return kind(parts.hostname or "", parts.port, timeout=TIMEOUT)
 
 
+class _Hangs(EngineFailed):
+    """No answer came in time."""
+
+
 class Server(Driver):
     """A server at an address that ends with /v1. `known` adds what the server does not say of itself."""
 
@@ -65,12 +71,12 @@ class Server(Driver):
         self.in_words = False
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
-        self.fingerprint = ""
+        self.models, self.fingerprint, self.last = list[str](), "", dict[str, int]()
         self.declared = Declared(address).with_words(known)
         self._meet(known)
 
     def submit(self, request: Request) -> Any:
-        """Send a request."""
+        """Send a request. Raises Gone."""
         connection = self._connected()
         body = {
             "model": self.model,
@@ -83,12 +89,44 @@ class Server(Driver):
             **({"logit_bias": {str(t): b for t, b in request.bias.items()}} if request.bias else {}),
             **({} if request.stop is None else {"stop_token_ids": [request.stop]}),
         }
-        connection.request("POST", f"{self.parts.path}/completions", json.dumps(body), _HEADERS)
+        try:
+            connection.request("POST", f"{self.parts.path}/completions", json.dumps(body), _headers())
+        except (OSError, HTTPException) as e:
+            raise Gone(self._said(troubles.unreached(e, TIMEOUT))) from None
         return connection
 
     def wait(self, handle: Any) -> Answer:
-        """Read the answer to a request."""
-        said = _read(handle)
+        """Read the answer to a request. Raises Gone where it does not come and nobody listens any more."""
+        try:
+            response: HTTPResponse = handle.getresponse()
+            data = response.read(LARGEST)
+        except (OSError, HTTPException) as e:
+            raise self._silent(e) from None
+        finally:
+            handle.close()
+        if why := troubles.refused_all(response.status):
+            raise Gone(self._said(why))
+        return self._answer(_content(response.status, data.decode("utf-8", "replace")))
+
+    def _silent(self, error: OSError | HTTPException) -> Exception:
+        """Tell a server that has ended from one that gives no answer to a request."""
+        why = troubles.unreached(error, TIMEOUT)
+        if isinstance(error, ConnectionError) and self._ended():
+            return Gone(self._said("it has ended"))
+        return (_Hangs if isinstance(error, TimeoutError) else EngineFailed)(self._said(why))
+
+    def _ended(self) -> bool:
+        """Tell whether nobody listens any more. One that has failed may take a moment to end."""
+        for _ in range(5):
+            if starting(self.parts.geturl()):
+                return True
+            time.sleep(0.1)
+        return False
+
+    def _said(self, why: str) -> str:
+        return f"{self.parts.geturl()}: {why}"
+
+    def _answer(self, said: Mapping[str, Any]) -> Answer:
         self.fingerprint = str(said.get("system_fingerprint") or "")[:40]
         choices = sorted(said["choices"], key=lambda choice: int(choice.get("index", 0)))
         details = (said.get("usage") or {}).get("prompt_tokens_details") or {}
@@ -99,8 +137,9 @@ class Server(Driver):
         handle.close()
 
     def counts(self) -> Mapping[str, int]:
-        """Give what the server's metrics count."""
-        return counted(self._get("/metrics"), self._get("/counts"))
+        """Give what the server's metrics count; what they counted last, if it has ended."""
+        self.last = counted(self._get("/metrics"), self._get("/counts")) or self.last
+        return self.last
 
     def _connected(self) -> HTTPConnection:
         return _connection(self.parts)
@@ -109,7 +148,7 @@ class Server(Driver):
         """Read a text of the server; empty if it has none there."""
         connection = self._connected()
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=_headers())
             response = connection.getresponse()
             text = response.read(LARGEST).decode("utf-8", "replace")
             return text if response.status == 200 else ""
@@ -119,12 +158,18 @@ class Server(Driver):
             connection.close()
 
     def _served(self, name: str) -> tuple[str, str]:
-        """Give the name under which the server has the model, this one or its only one, and who serves it."""
+        """Give the name under which the server has the model: this one, its last part, or its only one; and who
+        serves it. Raises BadInput if it has several others."""
         try:
             listed = {str(each["id"]): each for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]}
         except (ValueError, KeyError, TypeError):
             return name, ""
-        found = next(iter(listed)) if name not in listed and len(listed) == 1 else name
+        self.models, last = list(listed), name.rstrip("/").rpartition("/")[2]
+        found = next((each for each in (name, last) if each in listed), "")
+        if not found and len(listed) > 1:
+            had = ", ".join(self.models[:9])
+            raise BadInput(self._said(f"it has the models {had}, and none named {name!r}: let it serve {last} so"))
+        found = found or next(iter(listed), name)
         return found, str(listed.get(found, {}).get("owned_by", ""))[:40]
 
     def _version(self) -> str:
@@ -142,12 +187,12 @@ class Server(Driver):
             can = {"concurrent", "cancel", "reuse"} | ({"cached"} if answer.cached is not None else set())
             can |= {"samples"} if self._has_samples() else set()
             text = self._get("/metrics")
-        except (OSError, EngineFailed) as e:
-            raise CannotRun(
-                f"{self.parts.geturl()} does not answer as such a server does ({e}); is it up?"
-            ) from None
+        except Gone as e:
+            raise CannotRun(str(e)) from None
+        except EngineFailed as e:
+            raise CannotRun(self._said(f"it does not answer as such a server does: {e}")) from None
         can |= {"salt"} if "vllm:" in text else set()
-        tells = _told(answer.samples[0], self.probe)
+        tells = self._told(answer.samples[0])
         found = ",".join(f"{name}={size}" for name, size in sizes(text).items())
         name = owner or self.declared.name
         said = Declared(name, self._version(), self.parts.geturl(), tells=tells, can=frozenset(can))
@@ -160,9 +205,24 @@ class Server(Driver):
             self.in_words, self.logprobs = in_words, [form]
             try:
                 return self.wait(self.submit(Request((0, 1, 2))))
+            except _Hangs:
+                raise
             except (Refused, EngineFailed) as e:  # some servers fail at what they do not know
                 refusal = str(e)
-        raise BadInput(f"{self.parts.geturl()} takes no request: {refusal}")
+        advice = troubles.no_request_taken(refusal, self.models)
+        raise BadInput(self._said("; ".join(filter(None, [f"it takes no request: {refusal}", advice]))))
+
+    def _told(self, sample: Sample) -> str:
+        """Say what answers hold. Raises BadInput if that is too little for this probe."""
+        whole = isinstance(sample.answers, np.ndarray)
+        told = min(map(len, sample.answers)) if sample.answers is not None and not whole else 0
+        if (
+            not whole
+            and self.probe.output != "tokens"
+            and (why := troubles.too_few(told, self.probe.layout.vocabulary))
+        ):
+            raise BadInput(self._said(why))
+        return "all" if whole else "tokens" if sample.answers is None else "top"
 
     def _has_samples(self) -> bool:
         """Tell whether it gives several answers to one prompt: the likeliest ones, or some of them by chance."""
@@ -204,7 +264,12 @@ class Server(Driver):
         return found
 
 
-_HEADERS = {"Content-Type": "application/json"}
+def _headers() -> dict[str, str]:
+    """Say that JSON is sent; and a key, if there is one."""
+    key = troubles.key()
+    return {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+
+
 LIKELIEST: dict[str, Any] = {"repeat_penalty": 1.0}
 """What llama-cpp-python's server needs beside a temperature of 0: else it makes tokens of a text less likely."""
 
@@ -221,12 +286,6 @@ def _forms(probe: Probe) -> list[dict[str, Any]]:
     ]
 
 
-def _told(sample: Sample, probe: Probe) -> str:
-    if sample.answers is None:
-        return "tokens"
-    return "all" if isinstance(sample.answers, np.ndarray) else "top"
-
-
 def _whole(tops: list[dict[int, float]], size: int) -> Any:
     """Make an array of logprobs, if those of all ids are there."""
     if not all(all(i in top for i in range(size)) for top in tops):
@@ -234,21 +293,13 @@ def _whole(tops: list[dict[int, float]], size: int) -> Any:
     return np.array([[top[i] for i in range(size)] for top in tops])
 
 
-def _read(connection: HTTPConnection) -> Mapping[str, Any]:
+def _content(status: int, text: str) -> Mapping[str, Any]:
     """Read what a server answers. Raises Refused for a request that it does not take, else EngineFailed."""
-    try:
-        response: HTTPResponse = connection.getresponse()
-        data = response.read(LARGEST)
-    except (OSError, HTTPException) as e:
-        raise EngineFailed(f"the server gives no answer: {type(e).__name__}: {e}") from None
-    finally:
-        connection.close()
-    text = data.decode("utf-8", "replace")
-    if response.status != 200:
-        said = " ".join(text.split())[:300]
-        if response.status in (400, 404, 413, 422):
-            raise Refused("", f"status {response.status}: {said}")
-        raise EngineFailed(f"status {response.status}: {said}")
+    if status != 200:
+        said = f"status {status}: {' '.join(text.split())[:300]}"
+        if status in (400, 404, 405, 413, 422):
+            raise Refused("", said)
+        raise EngineFailed(said)
     try:
         said = json.loads(text)
     except ValueError:

@@ -23,7 +23,7 @@ from kvconform.serving.run import FIRST, Run
 from kvconform.serving.verdict import exit_status, verdicts
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
-from kvspec.errors import BadInput
+from kvspec.errors import BadInput, CannotRun
 from kvspec.records.document import Version
 from kvspec.records.serving import ServingEngine, ServingPrecision, ServingProbe, ServingRecord
 from kvspec.serving import clauses
@@ -53,6 +53,8 @@ def main(options: Namespace) -> int:
         driver.close()
     folder = Path(options.report) if options.report else None
     unwritten = output.deliver([record], options.format, partial(output.write, record, folder) if folder else None)
+    if run.gone:
+        raise CannotRun(f"{run.gone}. What was found until then is kept")
     return 130 if run.partial else unwritten or record.exit_status
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.precision import UNITS, Precision
-from kvadapters.serving.driver import Driver
+from kvadapters.serving.driver import Driver, Gone
 from kvconform.serving.blame import blamed
 from kvconform.serving.drawing import drawn
 from kvconform.serving.judge import Judge, Wrong
@@ -45,6 +45,8 @@ class Run:
     failures: list[ServingFailure] = field(default_factory=list)
     wrong_histories: int = 0
     partial: bool = False
+    gone: str = ""
+    """Why the engine could not be asked any more, and when."""
     aimed: Counter[str] = field(default_factory=Counter)
     """Requests by the clause that their history aims at."""
     seen: dict[str, Counter[str]] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class Run:
         """Ask so many requests; an interruption ends the run and keeps what was found."""
         try:
             for clause, history in self._histories():
-                if self.asked >= requests or len(self.failures) >= most_failures:
+                if self.gone or self.asked >= requests or len(self.failures) >= most_failures:
                     return
                 if clause in self.aimed and not self.told_first:
                     self._first_verdict()
@@ -71,8 +73,16 @@ class Run:
                 self.tell(
                     f"{self.asked} of {requests} requests{self._left(requests)}, {self.wrong_histories} wrong"
                 )
+        except Gone as e:
+            self._went(e, history)
         except KeyboardInterrupt:
             self.partial = True
+
+    def _went(self, error: Gone, history: History) -> None:
+        """Note that the engine is gone: it may have been ended, or have failed at something of a history."""
+        self.partial = True
+        self.gone = f"{error}; {self.asked} requests were judged; it went while this was asked: {told(history)}"
+        self.judge.untold["all behind the last request: the engine was gone"] += 1
 
     @property
     def asked(self) -> int:
@@ -112,7 +122,11 @@ class Run:
     def _failure(self, history: History, asked: list[Asked], wrong: list[Wrong], told_of: Counter[str]) -> None:
         """Make a failure short, unless one like it is known."""
         self.shortest = Shortest(history, asked, wrong, told_of)
-        alone = self._shorten(history)
+        try:
+            alone = self._shorten(history)
+        except Gone as e:
+            alone = False
+            self._went(e, history)
         short = self.shortest
         clause = blamed(short.asked, short.wrong, {step.do for step in short.history}, self.aim, short.counted)
         if any(f.clause == clause and f.sort == short.wrong[0].sort for f in self.failures):

@@ -112,8 +112,8 @@ def _simpler(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
 
 
 def _drafting(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
-    """Ask for one sample behind a prompt that repeats itself: what samples choose repeats itself too, so that drafts
-    are right or wrong."""
+    """Ask for one sample behind a prompt that repeats itself, so that drafts are right or wrong: what samples
+    choose repeats itself too."""
     start = prompts[step.name]
     for up in (True, False):
         again = Part(source=step.name, start=start + 1, stop=start + 4)

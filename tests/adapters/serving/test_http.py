@@ -106,7 +106,8 @@ class WordServer(LlamaServer):
 def test_a_server_that_takes_words_is_asked_in_words() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), WordServer) as served:
         Thread(target=served.serve_forever, daemon=True).start()
-        server = Server(f"http://127.0.0.1:{served.server_address[1]}/v1", "probe", PROBE)
+        tokens = Probe.of("gemma3", "window 8,full", "tokens")
+        server = Server(f"http://127.0.0.1:{served.server_address[1]}/v1", "probe", tokens)
         assert server.declared.tells == "tokens"
         assert server.wait(server.submit(Request((3, 4, 5), new=2))).samples[0].tokens == (6, 7)
         served.shutdown()

@@ -21,10 +21,15 @@ from support.slow import one_in
 SHORT = 6
 """Requests of the longest of the shortest histories."""
 AMONG = (
-    *("prefix/no-parent", "prefix/told-as-a-whole", "speculation/row-beyond-the-length", "batch/outputs-change-places"),
+    *(
+        "prefix/no-parent",
+        "prefix/told-as-a-whole",
+        "speculation/row-beyond-the-length",
+        "batch/outputs-change-places",
+    ),
     *("prefix/any-order", "prefix/without-the-last-token", "prefix/one-lookup-for-two-keys", "prefix/not-counted"),
-    *("hybrid/hit-asks-one-group", "hybrid/one-key-for-all-groups", "asynchronous/aborted-gives-back-twice"),
-    *("batch/preempted-begins-its-answer-again", "page/no-copy-on-write", "speculation/second-draft-unseen"),
+    *("hybrid/hit-asks-one-group", "batch/preempted-begins-its-answer-again", "page/no-copy-on-write"),
+    *("asynchronous/aborted-goes-on", "speculation/bonus-token-is-lost"),
 )
 """Faults of every sort; the first one and another are planted in every run of the tests."""
 
