@@ -55,7 +55,12 @@ def operation(text: str) -> Operation:
 
 def operations(text: str) -> tuple[Operation, ...]:
     """Read operations separated by `;`. Raises BadInput."""
-    return tuple(operation(o) for o in _SEPARATOR.split(text) if o.strip())
+    return tuple(map(operation, separated(text)))
+
+
+def separated(text: str) -> list[str]:
+    """Part the texts of operations."""
+    return [part for part in _SEPARATOR.split(text) if part.strip()]
 
 
 _RUN = re.compile(r"\s*run\s+(-?\d+)\s*\{(.*)\}\s*$")

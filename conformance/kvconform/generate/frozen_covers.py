@@ -35,12 +35,13 @@ class Cover:
     def traces(self) -> Iterator[Trace]:
         """Give its traces, shortest first."""
         for line in self.lines:
-            ops = tuple(_operation(text) for text in line.split("; "))
+            ops = tuple(map(read_operation, line.split("; ")))
             yield Trace(self.start.kind, self.start.config, ops, self.frozen.get(line))
 
 
 @cache
-def _operation(text: str) -> dict[str, Any]:
+def read_operation(text: str) -> dict[str, Any]:
+    """Read an operation of a frozen trace, not to be written on: the same one stands in many."""
     return notation.operation(text)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from kvconform.generate.frozen_covers import FOLDER, read_outcomes
+from kvconform.generate.frozen_covers import FOLDER, read_operation, read_outcomes
 from kvconform.generate.strategies.walk_moves import Scale
 from kvspec import notation
 from kvspec.reading.examples import Example
@@ -53,7 +53,8 @@ def _trace(
     kind = config.get("kind", kind)
     frozen = Frozen(digest, tuple(map(outcomes.__getitem__, ends)), tuple(states))
     fields = {name: size for name, size in config.items() if name != "kind"}
-    return Trace(kind, config_from_json(fields, kind), notation.operations(text), frozen)
+    ops = tuple(map(read_operation, notation.separated(text)))
+    return Trace(kind, config_from_json(fields, kind), ops, frozen)
 
 
 DRAWN = "drawn"

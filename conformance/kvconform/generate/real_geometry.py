@@ -47,7 +47,7 @@ class Geometry:
 GEOMETRIES = (
     Geometry("latent", 1, 576, 512, 17, 2),
     Geometry("many heads", 64, 64, 72, 2, 2),
-    Geometry("wide heads", 9, 264, 256, 4, 2),
+    Geometry("wide heads", 9, 264, 256, 2, 2),
     Geometry("many layers", 5, 24, 20, 1, 61),
     Geometry("many sequences", 4, 24, 20, 33, 2),
 )
