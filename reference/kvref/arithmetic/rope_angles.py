@@ -3,15 +3,13 @@
 An angle is position * base^(-2i/dims). All its digits matter, and at a far position more of them lie before the
 point. So everything here is computed in decimal numbers of `DIGITS` digits. The angle of a 64-bit position keeps
 more than 40 digits behind the point. No known cosine or sine lies so near the middle of two f32 numbers that 40
-digits do not tell on which side. Most are told by f64 numbers already, so the long way is taken by few.
+digits do not tell on which side.
 """
 
 from __future__ import annotations
 
-import math
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
-from typing import TypeVar
 
 import numpy as np
 
@@ -46,33 +44,10 @@ def cosine_and_sine(position: int, frequency: Decimal, factor: Decimal) -> tuple
     with localcontext(EXACT):
         angle = position * frequency
         turns = (angle / quarter()).to_integral_value()
-        rest, quarters = angle - turns * quarter(), int(turns % 4) % 4
-        cos, sin = _turned(math.cos(rest), math.sin(rest), quarters)
-        near = _sure(cos * float(factor)), _sure(sin * float(factor))
-        if near[0] is not None and near[1] is not None:
-            return near[0], near[1]
-        exact, other = _turned(*_series(rest), quarters)
-        return nearest(exact * factor), nearest(other * factor)
-
-
-Real = TypeVar("Real", float, Decimal)
-
-
-def _turned(cos: Real, sin: Real, quarters: int) -> tuple[Real, Real]:
-    """Cosine and sine of an angle that is larger by these many quarters of a turn."""
-    for _ in range(quarters):
-        cos, sin = -sin, cos
-    return cos, sin
-
-
-WITHIN = 2.0**-45
-"""More than the relative error of an f64 cosine, sine and product: they are within some units of 2^-53."""
-
-
-def _sure(near: float) -> np.float32 | None:
-    """The f32 number nearest to a number that is so near to this one; None where two may be (Ziv, 1991)."""
-    below, above = np.float32(near * (1 - WITHIN)), np.float32(near * (1 + WITHIN))
-    return below if below == above else None
+        cos, sin = _series(angle - turns * quarter())
+        for _ in range(int(turns % 4) % 4):
+            cos, sin = -sin, cos
+        return nearest(cos * factor), nearest(sin * factor)
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:
