@@ -12,7 +12,7 @@ def append(case: Case) -> Cost:
         return no_rows(case)
     arriving = 0 if case.resident else BUFFER
     crossing = 0 if case.resident else n * row + 2 * PADDING
-    copied = (case.config.page_size or 1) - 1 if taken else 0
+    copied = case.config.page_size or 1 if taken else 0  # of the shared page before, which may be copied whole
     return bounded(
         "PAGE-40",
         f"{how(case)}, {'with new pages' if taken else 'within a page'}",

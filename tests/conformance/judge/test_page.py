@@ -16,6 +16,7 @@ from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
 from kvref.memory import meter
 from kvref.page import Pages
+from kvref.transfers import Numbered
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput
@@ -221,3 +222,19 @@ def test_what_costs_too_much_is_found_under_its_clause(clause: str, pages: type[
     under_test = LocalAdapter(having(pages))
     seen = under_test.run(index()[clause].examples[0].trace)
     assert seen.blamed == (clause,)
+
+
+class CopiesWhole(Pages):
+    """A page that is taken in the place of a shared one gets all slots of it, those without rows too."""
+
+    def _make_room(self, to: Numbered, length: int) -> None:
+        if self._shared(to):
+            unwritten = self.pool.size - to.length % self.pool.size
+            meter.meter.device_to_device += unwritten * self.config.row_bytes
+        super()._make_room(to, length)
+
+
+def test_a_pool_may_copy_a_shared_page_whole() -> None:
+    under_test = LocalAdapter(having(CopiesWhole))
+    for worked in index()["PAGE-40"].examples:
+        assert not under_test.run(worked.trace).failed
