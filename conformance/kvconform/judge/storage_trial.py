@@ -46,6 +46,11 @@ class StorageTrial(Trial):
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
 
 
+def _other(first: Step, then: Step) -> bool:
+    """Whether an operation was answered in two ways."""
+    return first.result != then.result or frozen_answers.compared(first) != frozen_answers.compared(then)
+
+
 OTHERWISE = "what it answered has another hash than what it answered when it was asked again"
 
 
@@ -63,6 +68,8 @@ class FrozenTrial(Trial):
         assert self.trace.frozen is not None
         self._outcomes, self._asked_for = iter(self.trace.frozen.outcomes), list[PendingStep]()
         self._digest = frozen_answers.Digest()
+        self._costs_too_much: int | None = None
+        """The number of the first step that does, where all answers are right."""
 
     def agrees(self) -> bool:
         """Whether the adapter does what the reference does, and costs and plans are within bounds."""
@@ -71,11 +78,14 @@ class FrozenTrial(Trial):
         whole = not self.result.failed and len(steps) == len(self.trace.ops)
         if not whole or str(self._digest) != self.trace.frozen.digest:
             return False
-        for asked, (want, got) in zip(self._asked_for, steps, strict=True):
+        for number, (asked, (want, got)) in enumerate(zip(self._asked_for, steps, strict=True)):
             want.values, want.arrays = got.values, got.arrays
             super()._account(asked, got)
+            if self.result.failed:
+                self._costs_too_much = number
+                return False
         self.result.states[:], self.result.by_hash = self.trace.frozen.states, True
-        return not self.result.failed
+        return True
 
     @property
     def can_be_judged_again(self) -> bool:
@@ -84,13 +94,17 @@ class FrozenTrial(Trial):
 
     def asked_again(self, agrees: TrialResult) -> TrialResult:
         """What is told of an adapter that differed, and agrees when it is asked again: the first answer that was
-        another one."""
-        for number, ((want, got), (_, first)) in enumerate(zip(agrees.steps, self.result.steps, strict=False)):
-            if first.result != got.result or frozen_answers.compared(first) != frozen_answers.compared(got):
-                first.arrays = {}  # nobody has seen them
-                agrees.steps[number:] = [(want, first)]
-                agrees.differences += storage.result(want, first) or [Difference("state", OTHERWISE)]
-                break
+        another one, or the first step that cost too much."""
+        pairs = enumerate(zip(agrees.steps, self.result.steps, strict=False))
+        others = (number for number, ((_, got), (_, first)) in pairs if _other(first, got))
+        number = next(others, self._costs_too_much)
+        if number is None:
+            return agrees
+        (want, _), (_, first) = agrees.steps[number], self.result.steps[number]
+        first.arrays = {}  # nobody has seen them
+        agrees.steps[number:] = [(want, first)]
+        costs = self.result.differences if number == self._costs_too_much else []
+        agrees.differences += storage.result(want, first) or costs or [Difference("state", OTHERWISE)]
         return agrees
 
     def begin(self, kind: str, config: Config) -> Step:

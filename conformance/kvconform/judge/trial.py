@@ -51,7 +51,7 @@ def run(
 
 def _frozen(trace: Trace, session: Performs, adapter: Description, level: str, watch: bool) -> TrialResult:
     """Judge an adapter by what is known of the reference; if it differs, by the reference, to tell how."""
-    known = FrozenTrial(trace, session, adapter, level, TraceInputs(trace), PLAIN)
+    known = FrozenTrial(trace, session, adapter, level, TraceInputs(trace, reads=False), PLAIN)
     if known.agrees():
         return known.result
     if known.can_be_judged_again:

@@ -36,11 +36,12 @@ TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
 
 
 class TraceInputs:
-    """Makes what the operations of one trace need; rows get their serials here."""
+    """Makes what the operations of one trace need; rows get their serials here. Whether any are read back is
+    `reads`."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, reads: bool = True) -> None:
         texts = (part.get("form") for op in trace.ops for part in parts_of(op))
-        self.book = SerialBook(any_nan=not {trace.config.form, *texts} <= {None, LATENT})
+        self.book = SerialBook(any_nan=not {trace.config.form, *texts} <= {None, LATENT}, reads=reads)
         self.opened = {"A": (trace.kind, trace.config)}
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}

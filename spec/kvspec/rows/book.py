@@ -43,9 +43,10 @@ def mixed(op: Operation, config: Config) -> bool:
 class SerialBook:
     """Hands out the rows of one trace, a new serial to each position, and reads them back."""
 
-    def __init__(self, any_nan: bool = False) -> None:
-        self.next, self.any_nan = 0, any_nan
-        """The next serial; and whether any NaN is as good as another, as in caches in a form."""
+    def __init__(self, any_nan: bool = False, reads: bool = True) -> None:
+        self.next, self.any_nan, self.reads = 0, any_nan, reads
+        """The next serial; whether any NaN is as good as another, as in caches in a form; and whether rows are read
+        back: if not, none is noted."""
         self.kept: dict[int, tuple[Array, Array]] | None = None
         """Key and value row `[B, H, dim]` of each serial, in the cache's dtype, if needed later."""
         self.by_value: set[int] = set()
@@ -154,7 +155,7 @@ class SerialBook:
                 made[..., :digits] = legible(shape, kind, first, n)[..., :digits]
             if made.dtype != DTYPES[config.dtype]:
                 self.settled |= set(range(first, first + n))
-            self._unread.append(partial(self._remember, kind, first, config.dtype, made.copy()))
+            self._note(kind, first, config.dtype, made)
         return made
 
     def _in_form(self, form: Form, fill: str, shape: Config, kind: str, first: int, n: int, dtype: str) -> Array:
@@ -165,24 +166,28 @@ class SerialBook:
             self.by_value |= set(range(first, first + n))
         if fill in EXACT or (fill == "ramp" and kind == "v"):
             made = MAKE[fill if fill in (*PARTS, "random") or zeros else "legible"](shape, kind, first, n)
-            self._unread.append(partial(self._remember, kind, first, dtype, made.copy()))
+            self._note(kind, first, dtype, made)
             return made
         made = (tiny if fill == "hay" else MAKE[fill])(shape, kind, first, n)
         if fill in ("bits", "edges", "hay"):
             made = with_tail(form, fine(shape, kind, first, n), made)
-        self._rounded.append((kind, first, owed(form, made if made.dtype == DTYPES[dtype] else cast(made, dtype))))
+        if self.reads:
+            rows = made if made.dtype == DTYPES[dtype] else cast(made, dtype)
+            self._rounded.append((kind, first, owed(form, rows)))
         return made
 
     def _beginnings(self, op: Operation, keys: Array, shape: Config, first: int, n: int, dtype: str) -> Array:
         """Make the values of latent rows, the first elements of their keys, and note them as these were noted."""
         made = beginnings(keys, shape, n)
+        if not self.reads:
+            return made
         if self._rounded and self._rounded[-1][:2] == ("k", first):
             owed_ = Owed(*(part[..., : shape.v_dim] for part in self._rounded[-1][2]))
             self._rounded.append(("v", first, owed_))
         elif (form := form_of(shape, "k")) is not None and mixed(op, shape):
             self._rounded.append(("v", first, beside_turned(form, keys, shape.v_dim)))
         else:
-            self._unread.append(partial(self._remember, "v", first, dtype, made.copy()))
+            self._note("v", first, dtype, made)
         return made
 
     def stacked(self, op: Operation, config: Config, n: int, layers: int) -> tuple[Array, Array]:
@@ -201,6 +206,11 @@ class SerialBook:
     def took(self, n: int) -> None:
         """Use up n serials, because the cache accepted their rows."""
         self.next += n
+
+    def _note(self, kind: str, first: int, dtype: str, made: Array) -> None:
+        """Note rows, to be remembered when something is read."""
+        if self.reads:
+            self._unread.append(partial(self._remember, kind, first, dtype, made.copy()))
 
     def _remember(self, kind: str, first: int, dtype: str, made: Array) -> None:
         """Remember these rows, in the cache's dtype, to recognise them later."""

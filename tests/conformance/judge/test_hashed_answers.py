@@ -25,6 +25,7 @@ from kvspec.wire.framing import Decoder, ProtocolError, array_hash
 WRONG = '''
 from kvadapters.reference import Reference
 from kvref.growing import Growing
+from kvref.memory.meter import meter
 from kvspec.geometry import Pair
 
 class Wrong(Growing):
@@ -41,9 +42,20 @@ class Wrong(Growing):
         keys.view("u1")[..., -1] ^= 1
         return Pair(keys, pair.values)
 
+    appends = 0
+
+    def append(self, keys, values):
+        super().append(keys, values)
+        Wrong.appends += 1
+        meter.allocations += 0 * (Wrong.appends == 3)
+
 class Adapter(Reference):
     caches = {{**Reference.caches, "growing": Wrong}}
 '''
+
+
+WARM_UP = "meter.allocations += 0"
+"""What an append adds to the meter the third time."""
 
 
 @pytest.fixture
@@ -53,6 +65,10 @@ def walk() -> Trace:
 
 def worker_of(folder: Path, when: str) -> Worker:
     (folder / "wrong.py").write_text(WRONG.format(when=when))
+    return worker_of_file(folder)
+
+
+def worker_of_file(folder: Path) -> Worker:
     paths = [str(folder), os.environ.get("PYTHONPATH", "")]
     return Worker(python_worker("wrong:Adapter"), env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
 
@@ -87,6 +103,17 @@ def test_an_answer_that_is_right_when_asked_again_was_wrong(walk: Trace, tmp_pat
         seen = judged(worker, walk)
     assert seen.verdict == "FAIL" and "another hash" in seen.differences[0].message
     assert 1 < len(seen.steps) < len(walk.ops) and seen.blamed
+
+
+def test_what_costs_too_much_the_first_time_alone_costs_too_much(walk: Trace, tmp_path: Path) -> None:
+    with worker_of(tmp_path, "False") as worker:
+        seen = judged(worker, walk)
+    assert not seen.failed and WARM_UP in WRONG
+    (tmp_path / "wrong.py").write_text(WRONG.replace(WARM_UP, WARM_UP.replace("0", "99")).format(when="False"))
+    with worker_of_file(tmp_path) as worker:
+        seen = judged(worker, walk)
+    assert seen.blamed and seen.differences[0].field == "meter", seen.differences
+    assert 1 < len(seen.steps) < len(walk.ops)
 
 
 def test_an_engine_that_crashes_once_has_crashed(walk: Trace, tmp_path: Path) -> None:
