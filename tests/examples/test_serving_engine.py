@@ -352,19 +352,21 @@ def test_a_client_that_resets_its_connection_leaves_no_traceback(tmp_path: Path,
         "400",
     ]
     env, body = {**os.environ, "PYTHONPATH": str(EXAMPLES)}, json.dumps({"prompt": [1], "max_tokens": 1000})
-    sent = (
-        sent if sent != "whole" else f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-    )
+    whole = sent == "whole"
+    sent = f"POST /v1/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n{body}" if whole else sent
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout and process.stderr
-        address = process.stdout.readline().strip()
-        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2].removesuffix("/v1")))) as client:
-            client.sendall(sent.encode())
-            time.sleep(0.3)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        until(lambda: ask(address, "/counts")["aborted"] == (len(sent) > 99))
-        assert ask(address, prompt=[1], max_tokens=1)["choices"]
-        process.terminate()
+        try:
+            address = process.stdout.readline().strip()
+            port = int(address.rpartition(":")[2].removesuffix("/v1"))
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(sent.encode())
+                until(lambda: ask(address, "/counts")["requests"] == whole)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            until(lambda: ask(address, "/counts")["aborted"] == whole)
+            assert ask(address, prompt=[1], max_tokens=1)["choices"]
+        finally:
+            process.terminate()  # else leaving the block waits for it
         assert process.stderr.read() == ""
 
 
