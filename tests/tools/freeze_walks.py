@@ -11,7 +11,7 @@ from typing import Any
 from kvconform.generate import lives
 from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
-from kvconform.generate.frozen_traces import name
+from kvconform.generate.frozen_traces import LIVES, name
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
 from kvspec import notation
@@ -46,7 +46,7 @@ def _made(kind: str) -> dict[str, Sequence[Trace]]:
     walks = {name(scale, few): [*Walks(kind, all_, scale, few=few).all()] for scale, few in each}
     walked = [walks[name(scale, few=True)] for scale in WALKED]
     walks |= {geometry.name: left_over_by(walked, kind, geometry, all_) for geometry in GEOMETRIES}
-    return walks | ({lives.NAME: lives.told(kind)} if kind in lives.TOLD else {})
+    return walks | {LIVES: lives.told(kind)}
 
 
 def document(head: Mapping[str, Any], name: str, body: str) -> str:

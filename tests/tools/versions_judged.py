@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -59,8 +60,7 @@ def known_of_all(folder: Path) -> Path:
     """The file of known deviations, with those of one version said of all; the models lie beside it."""
     place = folder / "known"
     place.mkdir(parents=True, exist_ok=True)
-    for model in (ROOT / "reports" / "deviations").glob("*.py"):
-        (place / model.name).write_bytes(model.read_bytes())
+    shutil.copytree(ROOT / "reports" / "deviations" / "models", place / "models", dirs_exist_ok=True)
     text = (ROOT / "reports" / "deviations" / "kvconform.toml").read_text(encoding="utf-8")
     file = place / "kvconform.toml"
     file.write_text(re.sub(r"^versions = .*\n", "", text, flags=re.MULTILINE), encoding="utf-8")

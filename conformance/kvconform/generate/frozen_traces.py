@@ -16,6 +16,9 @@ from kvspec import notation
 from kvspec.reading.examples import Example
 from kvspec.trace import Frozen, Outcome, Trace, config_from_json
 
+LIVES = "lives"
+"""The name of the lives of a kind among its walks: see `kvconform.generate.lives`."""
+
 
 def name(scale: Scale, few: bool) -> str:
     """Name the walks at a scale, of a run of few traces or of any other."""

@@ -72,8 +72,9 @@ def chosen(kernel: str, work: Work) -> str:
     made: Any = runtime()
     ready = made._prepared(kernel, work)
     items, groups = made._shape(kernel, work)
-    assert (ready._group, ready._items) == (items, tuple(a * b for a, b in zip(items, groups, strict=True)))
-    name: str = ready._kernel.function_name
+    assert ready.shape == (items, groups)
+    kernel_, *_ = ready.compiled
+    name: str = kernel_.function_name
     return name
 
 

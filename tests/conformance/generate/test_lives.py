@@ -54,19 +54,19 @@ def _parts(kind: str) -> list[Any]:
 
 
 def test_each_kind_has_lives_and_a_check_of_them() -> None:
-    assert set(lives.TOLD) == set(KINDS)
+    assert all(map(lives.told, KINDS))
     assert {f"{kind}/walk/lives" for kind in KINDS} <= {check.id for check in walks.checks()}
 
 
-@pytest.mark.parametrize("kind", lives.TOLD)
+@pytest.mark.parametrize("kind", KINDS)
 def test_frozen_lives_are_those_that_are_told(kind: str) -> None:
-    frozen = frozen_traces.walks(kind, lives.NAME)
+    frozen = frozen_traces.walks(kind, frozen_traces.LIVES)
     assert [replace(trace, frozen=None) for trace in frozen] == list(lives.told(kind))
 
 
 def test_each_list_is_a_long_one_in_some_life() -> None:
     lengths = dict.fromkeys(LISTS, 0)
-    for part in (part for kind in lives.TOLD for part in _parts(kind)):
+    for part in (part for kind in KINDS for part in _parts(kind)):
         said = part.get(LISTS.get(part["op"], ""))
         items = len(str(said).split(",")) if said is not None else 0
         lengths[part["op"]] = max(lengths.get(part["op"], 0), items)
@@ -75,9 +75,7 @@ def test_each_list_is_a_long_one_in_some_life() -> None:
 
 def test_lives_cost_little() -> None:
     """They are judged in each quick run: a few hundred operations in all."""
-    assert (
-        sum(len(list(each_of(op))) for kind in lives.TOLD for trace in lives.told(kind) for op in trace.ops) < 700
-    )
+    assert sum(len(list(each_of(op))) for kind in KINDS for trace in lives.told(kind) for op in trace.ops) < 700
 
 
 Patch = tuple[type, str, Callable[..., Any]]
@@ -213,11 +211,11 @@ def test_what_is_wrong_at_real_sizes_alone_is_found(patch: Patch, monkeypatch: p
     of, name, wrong = patch
     right = getattr(of, name)
     monkeypatch.setattr(of, name, lambda *arguments: wrong(right, *arguments))
-    assert any(_differs(trace) for kind in lives.TOLD for trace in frozen_traces.walks(kind, lives.NAME))
+    assert any(_differs(trace) for kind in KINDS for trace in frozen_traces.walks(kind, frozen_traces.LIVES))
 
 
 def test_a_mask_of_many_heads_or_sequences_is_read_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    gathered, traces = kvref.masks.gathered, frozen_traces.walks("ring", lives.NAME)
+    gathered, traces = kvref.masks.gathered, frozen_traces.walks("ring", frozen_traces.LIVES)
     monkeypatch.setattr(kvref.masks, "gathered", lambda *given: _first_heads(gathered(*given)))
     assert any(map(_differs, traces))
 
