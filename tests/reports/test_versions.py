@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from kvconform.cli import main
 from kvconform.commands.board import board
+from kvconform.runner.record import redact
 from kvreports import json_file
 from kvreports.board.versions import Answer, Release, Row, Seen, Shown, Versions
 from tools import versions
@@ -167,3 +169,9 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(SystemExit):
         versions.main(["mlx-lm"], tmp_path)
     assert "python3 -m pip install uv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", versions.engines())
+def test_the_published_record_does_not_say_where_it_was_made(name: str) -> None:
+    said = json.loads((versions.PUBLISHED / f"{name}.json").read_text(encoding="utf-8"))
+    assert redact.published(said) == said

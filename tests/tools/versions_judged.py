@@ -18,6 +18,7 @@ from typing import Any
 
 from kvadapters.find import ENGINES
 from kvconform.commands.board import NOT_FILED, board
+from kvconform.runner.record.redact import published
 from kvconform.runner.verdict import outcomes
 from kvreports import json_file
 from kvreports.board.judged_releases import Found, Judged, JudgedCache
@@ -81,7 +82,7 @@ def run(name: str, python: Path, known: Path) -> Record | str:
     except (subprocess.TimeoutExpired, OSError) as e:
         return f"more than {SECONDS} s" if isinstance(e, subprocess.TimeoutExpired) else str(e)
     lines = done.stderr.strip().splitlines() or ["nothing was printed"]
-    return _written(report) or f"exit status {done.returncode}: {lines[-1][:200]}"
+    return _written(report) or published(f"exit status {done.returncode}: {lines[-1]}")[:200]
 
 
 def _written(report: Path) -> Record | None:
