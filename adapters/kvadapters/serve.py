@@ -16,7 +16,6 @@ from typing import Any
 from kvadapters.find import guarded, load
 from kvspec.chapters.record import LARGEST
 from kvspec.contract import CHAPTERS, Adapter, Description, Pair, description
-from kvspec.contract.description_fields import TAKES
 from kvspec.errors import BadInput, CannotRun, Unsupported
 from kvspec.geometry import FIELDS, SIZES, Array, Config
 from kvspec.masks import Explicit
@@ -80,8 +79,6 @@ class Server:
         except (BadInput, CannotRun) as e:
             self.failed = _failure(e)
         self.session = Session(self.adapter)
-        self.hashes = False
-        """Whether answers have a hash in the place of arrays."""
 
     def answer(self, head: dict[str, Any], tensors: framing.Tensors) -> bytes:
         """Answer one question, as bytes."""
@@ -92,7 +89,7 @@ class Server:
                 raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
             if head.get("op") == "describe":
                 return framing.encode({"id": question, **self._describe(head)})
-            return answered.answer(question, self._perform(head, tensors), self.hashes)
+            return answered.answer(question, self._perform(head, tensors))
         except Exception as e:
             return framing.encode({"id": question, **_failure(e)})
 
@@ -103,7 +100,7 @@ class Server:
             return self.failed
         said = guarded(self.name, "describe fails", self.adapter.describe)
         try:
-            return {"result": "ok", "describe": description(said).to_json(), "takes": list(TAKES)}
+            return {"result": "ok", "describe": description(said).to_json(), "takes": [RUN.name, "scribble"]}
         except BadInput as e:
             raise BadInput(f"{self.name}: {e}") from e
 
@@ -124,7 +121,6 @@ class Server:
 
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
-        self.hashes = head.pop(framing.HASH, False) is True
         _nothing_else(head)
         claims = None if self.all else self._claims
         self.session = ClaimedSession(self.adapter, observe, claims) if claims else Session(self.adapter, observe)
@@ -203,7 +199,7 @@ def _opening(head: dict[str, Any]) -> tuple[str, Config]:
 
 def _nothing_else(head: dict[str, Any]) -> None:
     if set(head) != {"op"}:
-        raise BadInput(f"{head['op']} takes a kind, a config, observe and hash, nothing else: {head!r:.80}")
+        raise BadInput(f"{head['op']} takes a kind, a config and observe, nothing else: {head!r:.80}")
 
 
 def _rows(tensors: framing.Tensors) -> Pair:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+from zlib import crc32
+
+import numpy as np
 
 from kvconform.oracle import reference
 from kvspec.contract import Description
+from kvspec.geometry import Array
 from kvspec.registry import CACHES
 from kvspec.session.step import Step
 from kvspec.trace import Trace, used_chapters
-from kvspec.wire.framing import array_hash
+from kvspec.wire.framing import NAMES
 
 
 def suffice(trace: Trace, adapter: Description, level: str) -> bool:
@@ -42,4 +49,23 @@ def compared(step: Step) -> str:
     """All that is compared of a step beside its result: values, and a hash of its arrays. Counts have bounds
     instead."""
     values = sorted(item for item in step.values.items() if item[0] != "meter")
-    return f"{values} {step.hash or array_hash(step.arrays)};"
+    return f"{values} {array_hash(step.arrays)};"
+
+
+def array_hash(arrays: Mapping[str, Array | None]) -> str:
+    """Give the CRC-32 of arrays in the order of their names, in 8 hex digits: of each its name, dtype and shape, as
+    `state.k f16[1, 1, 4, 8];`, then its bytes in C order, little-endian. Of no array, `mask none;`."""
+    found = 0
+    for name, array in sorted(arrays.items()):
+        if array is None:
+            found = crc32(f"{name} none;".encode(), found)
+            continue
+        found = crc32(_head(name, array.dtype, array.shape), found)
+        if array.size:
+            found = crc32(np.ascontiguousarray(array).view(np.uint8).data, found)
+    return f"{found:08x}"
+
+
+@lru_cache(maxsize=4096)
+def _head(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    return f"{name} {NAMES.get(dtype)}{list(shape)};".encode()

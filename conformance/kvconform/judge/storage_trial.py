@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 from kvconform.judge import frozen_answers, storage
 from kvconform.judge.lockstep import PendingStep, Trial, observables
 from kvconform.judge.storage import Difference
-from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import RunInputs
-from kvconform.worker.remote_session import RemoteSession
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, each_of, length_of
 from kvspec.session.step import Inputs, Step
@@ -46,14 +44,6 @@ class StorageTrial(Trial):
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
 
 
-def _other(first: Step, then: Step) -> bool:
-    """Whether an operation was answered in two ways."""
-    return first.result != then.result or frozen_answers.compared(first) != frozen_answers.compared(then)
-
-
-OTHERWISE = "what it answered has another hash than what it answered when it was asked again"
-
-
 class FrozenTrial(Trial):
     """Judged by what the reference is known to answer: results step by step, and in the end a hash of all the rest.
     It tells whether the adapter agrees. If not, the reference tells how, from the answers that were noted."""
@@ -63,13 +53,9 @@ class FrozenTrial(Trial):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.past = True  # so that all answers are there to be judged again
-        if isinstance(self.session, RemoteSession):
-            self.session.hashes = self.adapter.hashes
         assert self.trace.frozen is not None
         self._outcomes, self._asked_for = iter(self.trace.frozen.outcomes), list[PendingStep]()
         self._digest = frozen_answers.Digest()
-        self._costs_too_much: int | None = None
-        """The number of the first step that does, where all answers are right."""
 
     def agrees(self) -> bool:
         """Whether the adapter does what the reference does, and costs and plans are within bounds."""
@@ -78,34 +64,11 @@ class FrozenTrial(Trial):
         whole = not self.result.failed and len(steps) == len(self.trace.ops)
         if not whole or str(self._digest) != self.trace.frozen.digest:
             return False
-        for number, (asked, (want, got)) in enumerate(zip(self._asked_for, steps, strict=True)):
+        for asked, (want, got) in zip(self._asked_for, steps, strict=True):
             want.values, want.arrays = got.values, got.arrays
             super()._account(asked, got)
-            if self.result.failed:
-                self._costs_too_much = number
-                return False
         self.result.states[:], self.result.by_hash = self.trace.frozen.states, True
-        return True
-
-    @property
-    def can_be_judged_again(self) -> bool:
-        """Whether all that it answered is there."""
-        return not self.kept.dropped and not any(got.hash for _, got in self.result.steps)
-
-    def asked_again(self, agrees: TrialResult) -> TrialResult:
-        """What is told of an adapter that differed, and agrees when it is asked again: the first answer that was
-        another one, or the first step that cost too much."""
-        pairs = enumerate(zip(agrees.steps, self.result.steps, strict=False))
-        others = (number for number, ((_, got), (_, first)) in pairs if _other(first, got))
-        number = next(others, self._costs_too_much)
-        if number is None:
-            return agrees
-        (want, _), (_, first) = agrees.steps[number], self.result.steps[number]
-        first.arrays = {}  # nobody has seen them
-        agrees.steps[number:] = [(want, first)]
-        costs = self.result.differences if number == self._costs_too_much else []
-        agrees.differences += storage.result(want, first) or costs or [Difference("state", OTHERWISE)]
-        return agrees
+        return not self.result.failed
 
     def begin(self, kind: str, config: Config) -> Step:
         """What the reference answers to an opening."""

@@ -12,7 +12,6 @@ from kvconform.judge.visible_trial import VisibleTrial
 from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.geometry import Config
 from kvspec.operations.table import RUN, Operation, each_of
@@ -54,12 +53,7 @@ def _frozen(trace: Trace, session: Performs, adapter: Description, level: str, w
     known = FrozenTrial(trace, session, adapter, level, TraceInputs(trace, reads=False), PLAIN)
     if known.agrees():
         return known.result
-    if known.can_be_judged_again:
-        return _judged(trace, Recorded(known.result), adapter, level, watch)
-    if isinstance(session, RemoteSession):
-        session.hashes = False
-    seen = _judged(trace, session, adapter, level, watch)
-    return seen if seen.failed else known.asked_again(seen)
+    return _judged(trace, session if known.kept.dropped else Recorded(known.result), adapter, level, watch)
 
 
 def _judged(

@@ -51,7 +51,7 @@ class TrialResult:
     over_memory: str = ""
     """Why nothing behind its last step was judged: the limit of memory, which no clause speaks of."""
     by_hash: bool = False
-    """Whether it agreed with what is frozen of the trace: then its steps may have no arrays."""
+    """Whether it agreed with what is frozen of the trace."""
     begun: Step = field(default_factory=Step)
     """What the adapter answered when cache A was opened."""
     session: Any = None

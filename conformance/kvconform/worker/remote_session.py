@@ -22,8 +22,6 @@ class RemoteSession:
     def __init__(self, worker: Worker, observe: Sequence[str] = OBSERVABLES) -> None:
         self.worker = worker
         self._observe = list(observe)
-        self.hashes = False
-        """Whether answers have a hash in the place of arrays, from the next beginning on."""
         self._lost = True
         self._kinds: dict[str, frozenset[str]] = {}
         """The kinds that each cache of the trace was opened as, by its letter: an opening may be refused."""
@@ -37,7 +35,7 @@ class RemoteSession:
         no cache A where it cannot be opened."""
         self._lost = False
         self._kinds = {"A": frozenset([kind])}
-        opening = {"kind": kind, "config": config.to_json(), **({"hash": True} if self.hashes else {})}
+        opening = {"kind": kind, "config": config.to_json()}
         return self._sent({"op": "begin", **opening, "observe": self._observe})
 
     def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
@@ -105,8 +103,6 @@ class RemoteSession:
         try:
             step = answered.step(answer, arrays)
             wrong = foreign(operation, kinds, tuple(arrays))
-            if step.hash and not self.hashes:
-                wrong = "an answer has a hash where arrays were asked for"
         except framing.ProtocolError as e:
             wrong = str(e)
         if wrong:

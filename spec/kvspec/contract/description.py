@@ -12,7 +12,6 @@ from zlib import crc32
 
 from kvspec.chapters import CHAPTERS
 from kvspec.contract.description_fields import (
-    TAKES,
     check_dtypes,
     check_fields,
     check_inputs,
@@ -109,8 +108,6 @@ class Description:
     overwrites: bool = True
     """Whether a scribble overwrites the arrays that its engine was handed and handed out. If not, they are copies
     made on the way, and nothing shows who owns the engine's."""
-    hashes: bool = True
-    """Whether it answers with a hash in the place of arrays, where that is asked for."""
 
     def claims(self, chapter: str, level: str = "visible") -> bool:
         """Tell whether the adapter claims the chapter at this level or above."""
@@ -236,13 +233,11 @@ class Description:
     @property
     def takes(self) -> list[str]:
         """Name what a worker does that others need not: see `took`."""
-        does = zip(TAKES, (self.runs, self.overwrites, self.hashes), strict=True)
-        return [name for name, taken in does if taken]
+        return [name for name, does in (("run", self.runs), ("scribble", self.overwrites)) if does]
 
     def took(self, takes: Collection[str]) -> Description:
-        """Give the same description of a worker that does these of `TAKES`."""
-        runs, overwrites, hashes = (name in takes for name in TAKES)
-        return replace(self, runs=runs, overwrites=overwrites, hashes=hashes)
+        """Give the same description of a worker that does these of `run` and `scribble`."""
+        return replace(self, runs="run" in takes, overwrites="scribble" in takes)
 
     def _sizes(self) -> dict[str, Any]:
         """The JSON of the limits of windows and widths, where there are any."""

@@ -43,9 +43,6 @@ def check_inputs(inputs: Any) -> None:
     want(listed, f"inputs must list some of {', '.join(INPUTS[1:])}, is {inputs!r:.60}")
 
 
-TAKES = ("run", "scribble", "hash")
-"""What a worker does that others need not: it takes runs, overwrites its arrays, answers with hashes."""
-
 KNOWN = ("clause", "reason", "link", "model", "trace", "shows")
 """The fields of a known deviation that an adapter declares itself: those of `kvconform.toml` that hold no code."""
 

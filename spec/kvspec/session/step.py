@@ -83,8 +83,6 @@ class Step(Struct):
     cites: tuple[str, ...] = ()
     missed: dict[int, str] = field(default_factory=dict)
     """The clauses that refused the operations of a run which were not done, by their numbers."""
-    hash: str = ""
-    """The hash of the arrays, where a worker sent it in their place; see `kvspec.wire.framing.array_hash`."""
 
     def answered(self, value: str, answer: bool | None) -> None:
         """Note an answer as this value; the list model answers None where that is the engine's choice."""

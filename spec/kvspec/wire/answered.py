@@ -13,24 +13,21 @@ from kvspec.chapters.record import METERED, Value
 from kvspec.errors import BadInput
 from kvspec.registry import TENSORS, VALUES
 from kvspec.session.step import Step
-from kvspec.wire.framing import HASH, LARGEST_NUMBER, ProtocolError, Tensors, array_hash, encode
+from kvspec.wire.framing import LARGEST_NUMBER, ProtocolError, Tensors, encode
 
 
-def answer(question: int, step: Step, hashed: bool = False) -> bytes:
-    """Encode a step as an answer, `hashed` with the hash of its arrays in their place. Raises BadInput for anything
-    an answer may not hold."""
+def answer(question: int, step: Step) -> bytes:
+    """Encode a step as an answer. Raises BadInput for anything an answer may not hold."""
     wrong = _wrong_observation(step.values, step.arrays)
     if wrong:
         raise BadInput(wrong)
     head: dict[str, Any] = {"id": question, "result": step.result, "values": step.values}
     if step.result != "ok":
         head |= {"clause": step.clause[:LONGEST_CLAUSE], "message": step.message[:LONGEST_MESSAGE]}
-    if hashed:
-        head[HASH] = array_hash(step.arrays)
     return encode(head, step.arrays, checked=True)
 
 
-ANSWER = {"id", "result", "clause", "message", "values", HASH}
+ANSWER = {"id", "result", "clause", "message", "values"}
 """The fields of an answer."""
 
 RESULTS = ("ok", "refused", "unsupported", "error", "absent")
@@ -53,9 +50,6 @@ _VALUE = re.compile(rf"([a-z]+){WHICH}")
 
 LONGEST_CLAUSE, LONGEST_MESSAGE = 40, 4000
 
-A_HASH = "[0-9a-f]{8}"
-"""The pattern of a hash of arrays."""
-
 
 def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
     """Read an answer as a step. Raises ProtocolError for anything that the protocol does not name."""
@@ -70,10 +64,7 @@ def step(head: Mapping[str, Any], tensors: Tensors) -> Step:
     if wrong:
         raise ProtocolError(wrong)
     clause, message = text(head, "clause", LONGEST_CLAUSE), text(head, "message", LONGEST_MESSAGE)
-    hashed = text(head, HASH, LONGEST_CLAUSE)
-    if HASH in head and not re.fullmatch(A_HASH, hashed):
-        raise ProtocolError(f"hash must be 8 hex digits, is {hashed!r}")
-    return Step(head["result"], clause, message, values, tensors, hash=hashed)
+    return Step(head["result"], clause, message, values, tensors)
 
 
 def text(head: Mapping[str, Any], name: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Messages of the wire as bytes: a line of JSON, then raw tensors. Behind a header with a hash none follow.
+"""Messages of the wire as bytes: a line of JSON, then raw tensors.
 
 `spec/WIRE.md` tells the protocol to authors of engines.
 
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from operator import index
 from typing import Any
-from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -34,9 +33,6 @@ DEEPEST = 32
 TYPES = DTYPES | {"bool": np.dtype(bool)}
 NAMES = {t: name for name, t in TYPES.items()}
 """Dtypes that a message may carry, and their names; and the names by the dtypes."""
-
-HASH = "hash"
-"""The field of a header whose tensors are listed and not sent."""
 
 Tensors = dict[str, Array | None]
 
@@ -69,7 +65,7 @@ def encode(
     head: Mapping[str, Any], tensors: Mapping[str, Array | None] | None = None, checked: bool = False
 ) -> bytes:
     """Encode one message as bytes. `checked`: its header is known to hold texts, truths and whole numbers alone.
-    One with a hash lists tensors, and does not send them. Raises BadInput for what cannot be sent."""
+    Raises BadInput for what cannot be sent."""
     listed: list[list[Any]] = []
     parts: list[bytes | memoryview] = []
     for name, array in (tensors or {}).items():
@@ -80,8 +76,7 @@ def encode(
         if dtype is None:
             raise BadInput(f"{name}: dtype {array.dtype} cannot be sent; known: {', '.join(TYPES)}")
         listed.append([name, dtype, array.shape])
-        if HASH not in head:
-            parts.append(array.tobytes() if array.nbytes < LARGE else _bytes_of(array))
+        parts.append(array.tobytes() if array.nbytes < LARGE else _bytes_of(array))
     checked = checked or FLAT.issuperset(map(type, head.values()))
     line = (_text_of_checked if checked else _text)({**head, "tensors": listed} if listed else head)
     size = sum(map(len, parts))
@@ -127,25 +122,6 @@ def _depth(found: Any) -> int:
     return depth
 
 
-def array_hash(arrays: Mapping[str, Array | None]) -> str:
-    """Give the CRC-32 of arrays in the order of their names, in 8 hex digits: of each its name, dtype and shape, as
-    `state.k f16[1, 1, 4, 8];`, then its bytes in C order, little-endian. Of no array, `mask none;`."""
-    found = 0
-    for name, array in sorted(arrays.items()):
-        if array is None:
-            found = crc32(f"{name} none;".encode(), found)
-            continue
-        found = crc32(_head(name, array.dtype, array.shape), found)
-        if array.size:
-            found = crc32(np.ascontiguousarray(array).view(np.uint8).data, found)
-    return f"{found:08x}"
-
-
-@lru_cache(maxsize=4096)
-def _head(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    return f"{name} {NAMES.get(dtype)}{list(shape)};".encode()
-
-
 class Decoder:
     """Takes bytes as they arrive and gives whole messages; never holds more than the largest allowed message."""
 
@@ -188,28 +164,19 @@ class Decoder:
         line = bytes(self._bytes[:end])
         del self._bytes[: end + 1]
         self._head, self._listed = _quickly(line, self._largest) or _strictly(line, self._largest)
-        self._needed = 0 if HASH in self._head else sum(tensor[3] for tensor in self._listed)
+        self._needed = sum(tensor[3] for tensor in self._listed)
         return True
 
     def _message(self) -> tuple[dict[str, Any], Tensors]:
         assert self._head is not None
         head, tensors, at = self._head, Tensors(), 0
         for name, dtype, shape, size in self._listed:
-            if HASH in head:
-                tensors[name] = None if dtype is None else _unsent(dtype, shape)
-                continue
             raw = self._bytes[at : at + size]  # a copy, so that the array is the receiver's to write on
             tensors[name] = None if dtype is None else np.frombuffer(raw, dtype).reshape(shape)
             at += size
         del self._bytes[:at]
         self._head, self._needed = None, 0
         return head, tensors
-
-
-@lru_cache(maxsize=4096)
-def _unsent(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """Stand in for an array that was not sent: zeros of this dtype and shape, which take no memory."""
-    return np.broadcast_to(np.zeros((), dtype), shape)
 
 
 def _strictly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed]:

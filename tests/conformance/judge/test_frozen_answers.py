@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
@@ -163,3 +165,24 @@ def test_what_is_frozen_of_a_trace_holds_for_that_trace_alone() -> None:
     assert next(fitted([trace], claims())).frozen == trace.frozen
     narrow = replace(claims(), largest_append=1)
     assert trace.cut(2).frozen is None and next(fitted([trace], narrow)).frozen is None
+
+
+def arrays() -> Iterator[dict[str, np.ndarray | None]]:
+    keys = np.arange(24, dtype=np.float16).reshape(1, 2, 3, 4)
+    yield {"state.k": keys, "state.v": None}
+    yield {"state.k": keys[:, :, ::-1], "state.v": None}
+    yield {"state.k": keys.reshape(2, 1, 3, 4), "state.v": None}
+    yield {"state.k": keys.astype(np.float32), "state.v": None}
+    yield {"state.k": None, "state.v": keys}
+    yield {"state.k": keys}
+    yield {"state.k": keys[:, :, :0], "state.v": None}
+    yield {}
+
+
+def test_a_hash_is_of_names_dtypes_shapes_and_bytes() -> None:
+    assert len({frozen_answers.array_hash(each) for each in arrays()}) == len(list(arrays()))
+    first = next(arrays())
+    keys = np.arange(24, dtype="<f2").tobytes()
+    told_ = zlib.crc32(b"state.k f16[1, 2, 3, 4];" + keys + b"state.v none;")
+    assert frozen_answers.array_hash(dict(reversed(first.items()))) == frozen_answers.array_hash(first)
+    assert frozen_answers.array_hash(first) == f"{told_:08x}"

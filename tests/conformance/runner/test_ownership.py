@@ -46,7 +46,7 @@ def test_other_clauses_are_observed_on_the_wire() -> None:
 
 def test_a_worker_says_whether_it_overwrites_arrays(tmp_path: Path) -> None:
     with Worker(python_worker("reference")) as worker:
-        assert worker.describe().takes == ["run", "scribble", "hash"]
+        assert worker.describe().takes == ["run", "scribble"]
     silent = tmp_path / "silent.py"
     silent.write_text(
         "import json, sys\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvspec.chapters.record import LARGEST, Dialect, OperationRecord, Value
 from kvspec.contract import CHAPTERS, LEVELS, METERED
-from kvspec.contract.description_fields import KNOWN, MOST_FORMS, SEVERAL, TAKES
+from kvspec.contract.description_fields import KNOWN, MOST_FORMS, SEVERAL
 from kvspec.forms import PATTERN
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
 from kvspec.input_forms import INPUTS
@@ -75,13 +75,12 @@ def _describe() -> Schema:
 
 def _begin() -> Schema:
     observe = {"type": "array", "uniqueItems": True, "items": {"enum": list(OBSERVABLES)}}
-    needed = {"id": {"$ref": "#/$defs/id"}, "op": {"const": "begin"}, **_opening(), "observe": observe}
-    hashed = {"description": "Answers list tensors and have their hash; no bytes follow.", "const": True}
+    properties = {"id": {"$ref": "#/$defs/id"}, "op": {"const": "begin"}, **_opening(), "observe": observe}
     says = (
         "Drop all that was, open cache A. `observe`: what each answer shall carry: state after every operation; "
         "history and causal mask after an append or a draft; the bytes held; the meter's counts."
     )
-    return _object(needed, {**needed, framing.HASH: hashed}, description=says)
+    return _object(properties, properties, description=says)
 
 
 def _opening() -> Schema:
@@ -181,11 +180,6 @@ def _performed() -> Schema:
             "additionalProperties": False,
             "patternProperties": values,
         },
-        framing.HASH: {
-            "description": "Where begin asked for it: the CRC-32 of the tensors, whose bytes are then not sent.",
-            "type": "string",
-            "pattern": f"^{answered.A_HASH}$",
-        },
         "tensors": {
             "description": "What was observed; a dtype of null where there is no array.",
             "type": "array",
@@ -211,8 +205,8 @@ def _value(value: Value) -> Schema:
 
 
 def _described() -> Schema:
-    says = "What not every engine does: operations in one message; overwriting arrays; hashes in place of arrays."
-    takes = {"description": says, "type": "array", "items": {"enum": list(TAKES)}}
+    says = "Questions beyond those that every engine answers: run, operations done in one message."
+    takes = {"description": says, "type": "array", "items": {"enum": [RUN.name, "scribble"]}}
     properties = {"id": _ID, "result": {"const": "ok"}, "describe": {"$ref": "kvconform:describe"}}
     return _object(properties, {**properties, "takes": takes}, description="To describe.")
 
