@@ -70,13 +70,18 @@ def load(chapter: str) -> tuple[Cover, ...]:
 def _cover(c: dict[str, Any]) -> Cover:
     start = Trace(c["kind"], config_from_json(c["config"], c["kind"]))
     outcomes = read_outcomes(c["outcomes"])
-    frozen = {line: Frozen(sum_, tuple(map(outcomes.__getitem__, ends))) for line, sum_, ends in c["traces"]}
+    frozen = {line: read_answers(outcomes, digest, ends) for line, digest, ends in c["traces"]}
     return Cover(c["name"], start, c["states"], c["transitions"], c["told_apart"], tuple(frozen), frozen)
 
 
 def read_outcomes(texts: Iterable[str]) -> dict[str, Outcome]:
     """Read outcomes as they are listed, by the characters that stand for them."""
     return {sign(number): _outcome(text) for number, text in enumerate(texts)}
+
+
+def read_answers(outcomes: Mapping[str, Outcome], digest: str, ends: str, states: Iterable[int] = ()) -> Frozen:
+    """Read what the reference answers to a trace: a hash, and a character for the outcome of each operation."""
+    return Frozen(digest, tuple(map(outcomes.__getitem__, ends)), tuple(states))
 
 
 def sign(number: int) -> str:

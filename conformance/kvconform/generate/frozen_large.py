@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from kvconform.generate.frozen_covers import FOLDER, read_outcomes
+from kvconform.generate.frozen_covers import FOLDER, read_answers, read_outcomes
 from kvspec.notation import from_sentence
 from kvspec.trace import Frozen, Trace
 
@@ -25,7 +25,7 @@ def read(chapter: str) -> Mapping[str, Frozen]:
         return {}
     document = json.loads(path(chapter).read_text(encoding="utf-8"))
     outcomes = read_outcomes(document["outcomes"])
-    return {s: Frozen(digest, tuple(map(outcomes.__getitem__, ends))) for s, digest, ends in document["traces"]}
+    return {s: read_answers(outcomes, digest, ends) for s, digest, ends in document["traces"]}
 
 
 def trace(chapter: str, sentence: str) -> Trace:

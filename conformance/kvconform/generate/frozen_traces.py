@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from kvconform.generate.frozen_covers import FOLDER, read_operation, read_outcomes
+from kvconform.generate.frozen_covers import FOLDER, read_answers, read_operation, read_outcomes
 from kvconform.generate.strategies.walk_moves import Scale
 from kvspec import notation
 from kvspec.reading.examples import Example
@@ -54,7 +54,7 @@ def _trace(
 ) -> Trace:
     """Read a frozen trace. One may begin with a cache of another kind."""
     kind = config.get("kind", kind)
-    frozen = Frozen(digest, tuple(map(outcomes.__getitem__, ends)), tuple(states))
+    frozen = read_answers(outcomes, digest, ends, states)
     fields = {name: size for name, size in config.items() if name != "kind"}
     ops = tuple(map(read_operation, notation.separated(text)))
     return Trace(kind, config_from_json(fields, kind), ops, frozen)
@@ -83,7 +83,7 @@ def _read(chapter: str) -> tuple[dict[str, Any], dict[str, Outcome]]:
 @cache
 def _examples(chapter: str) -> Mapping[str, Frozen]:
     document, outcomes = _read(chapter)
-    return {id_: Frozen(sum_, tuple(map(outcomes.__getitem__, ends))) for id_, sum_, ends in document["examples"]}
+    return {id_: read_answers(outcomes, digest, ends) for id_, digest, ends in document["examples"]}
 
 
 def example(chapter: str, worked: Example) -> Trace:

@@ -32,24 +32,18 @@ def suffice(trace: Trace, adapter: Description, level: str) -> bool:
 
 
 class Digest:
-    """A hash of what is compared of steps beside their results."""
+    """A hash of what is compared of steps beside their results: values and arrays. Counts have bounds instead."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=8)
 
     def add(self, step: Step) -> None:
         """Take in the next step."""
-        self._hash.update(compared(step).encode())
+        values = sorted(item for item in step.values.items() if item[0] != "meter")
+        self._hash.update(f"{values} {array_hash(step.arrays)};".encode())
 
     def __str__(self) -> str:
         return self._hash.hexdigest()
-
-
-def compared(step: Step) -> str:
-    """All that is compared of a step beside its result: values, and a hash of its arrays. Counts have bounds
-    instead."""
-    values = sorted(item for item in step.values.items() if item[0] != "meter")
-    return f"{values} {array_hash(step.arrays)};"
 
 
 def array_hash(arrays: Mapping[str, Array | None]) -> str:
