@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +17,13 @@ from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 from kvspec.input_forms import INPUTS
-from kvspec.registry import CACHES, members
+from kvspec.registry import CACHES, ByKind
 
 
 class Reference(HostTimed):
     """Every kind at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
-    caches: ClassVar[dict[str, Any]] = {
-        kind: cache for kind, listed in members("kvref").items() for cache in listed.values()
-    }
+    caches: ClassVar[Mapping[str, Any]] = ByKind("kvref")
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims: everything."""

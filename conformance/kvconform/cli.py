@@ -19,11 +19,11 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
-from kvconform.commands.options import COMMANDS, GROUPS
+from kvconform.commands.options import COMMANDS, GROUPS, Command
 from kvconform.commands.standard_streams import lasting
 from kvconform.message import tell
 from kvconform.version import SUITE_VERSION
@@ -65,6 +65,34 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(words)}{meant}")
 
 
+class OfCommand(Parser):
+    """The parser of one command, or of a part of it. The options of a command are added when they are first
+    needed."""
+
+    _add: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def __init__(self, command: Command | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        if command:
+            self.description, self._add = command.help, command.add_arguments
+            self.set_defaults(parser=self)
+
+    def filled(self) -> Self:
+        """Give itself with its options."""
+        if self._add:
+            add, self._add = self._add, None
+            add(self)
+        return self
+
+    def parse_known_args(self, *given: Any, **how: Any) -> Any:
+        """Read a line."""
+        return super(OfCommand, self.filled()).parse_known_args(*given, **how)
+
+    def format_help(self) -> str:
+        """Give the help."""
+        return super(OfCommand, self.filled()).format_help()
+
+
 class Top(Parser):
     """The parser of all commands: its help has them in groups."""
 
@@ -103,14 +131,14 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of all commands and their options."""
     top = Top(prog="kvconform")
     top.add_argument("--version", action=Versions, nargs=0, help="print the versions of suite and spec, and stop")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=OfCommand)
     for name, command in COMMANDS.items():
-        of_command = commands.add_parser(name, help=command.help, description=command.help)
-        of_command.set_defaults(parser=of_command)
-        command.add_arguments(of_command)
+        commands.add_parser(name, help=command.help, command=command)
     if "_ARGCOMPLETE" in os.environ:  # set by the shell while it completes a line: see docs/commands.md
         import argcomplete
 
+        for of_command in commands.choices.values():
+            of_command.filled()
         argcomplete.autocomplete(top)
     return top
 

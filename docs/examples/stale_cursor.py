@@ -5,7 +5,7 @@ kvconform run examples.stale_cursor:Adapter --report report/
 The offset and every row are right until the next append: it writes a row to a slot where no query looks for it.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
 from kvref.ring import Ring
@@ -24,7 +24,7 @@ class StaleCursor(Ring):
 class Adapter(Reference):
     """What `kvconform run` opens."""
 
-    caches = Reference.caches | {"ring": StaleCursor}
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "ring": StaleCursor}
 
     def describe(self) -> dict[str, Any]:
         """Describe the reference, under another name."""

@@ -75,6 +75,24 @@ def objects(room: str, name: str, chapters: Collection[str] = CHAPTERS) -> dict[
     return {chapter: found[name] for chapter, found in members(room, chapters).items() if name in found}
 
 
+class ByKind(Mapping[str, Any]):
+    """What a room has for each kind that it opens, by kind. A kind's module is read when it is first asked for."""
+
+    def __init__(self, room: str) -> None:
+        self._room, self._read = room, dict[str, Any]()
+
+    def __getitem__(self, kind: str) -> Any:
+        if kind not in self._read:
+            (self._read[kind],) = members(self._room, (kind,))[kind].values()
+        return self._read[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return (kind for kind, record in RECORDS.items() if record.rooms.get(_room(self._room)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 _SHARED = table("kvspec.chapters", "arguments")
 """The arguments that operations share."""
 

@@ -6,29 +6,30 @@ all alike: an offset beyond W+1 counts as W+1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import singledispatch
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvref.batch import Batch
-from kvref.bounded import Bounded
-from kvref.bucket import Bucket
-from kvref.copy import Buffer
 from kvref.forms import Kept
-from kvref.growing import Growing
 from kvref.memory.residual import Residual
-from kvref.page import Pages
-from kvref.ragged import Ragged
-from kvref.ring import Ring
-from kvref.sink import Sink
-from kvref.snapshot import Snapshot
-from kvref.store import Store
 from kvspec.geometry import Array, Pair
 from kvspec.rows.book import SerialBook
 from kvspec.rows.serials import ZEROED
 from kvspec.session.driver import Session
+
+if TYPE_CHECKING:  # a trace has caches of few kinds
+    from kvref.batch import Batch
+    from kvref.bounded import Bounded
+    from kvref.bucket import Bucket
+    from kvref.copy import Buffer
+    from kvref.growing import Growing
+    from kvref.page import Pages
+    from kvref.ragged import Ragged
+    from kvref.ring import Ring
+    from kvref.sink import Sink
+    from kvref.snapshot import Snapshot
+    from kvref.store import Store
 
 Key = tuple[Any, ...]
 
@@ -45,49 +46,46 @@ def key(session: Session, book: SerialBook, names: Iterable[str] = ("s",), cache
 def _seen(session: Session, name: str, book: SerialBook, numbers: dict[int, int]) -> Key:
     """The state of a cache by its name."""
     book.look_at(session.configs[name])
-    return _key(session.caches[name], book, numbers)
-
-
-@singledispatch
-def _key(cache: Any, book: SerialBook, numbers: dict[int, int]) -> Key:
-    """The state of a cache; `numbers` are the rows met so far. Caches without a function below give their key."""
-    key: Key = cache.key()
+    cache = session.caches[name]
+    of_class = next((_KEYS[c.__name__] for c in type(cache).__mro__ if c.__name__ in _KEYS), None)
+    key: Key = of_class(cache, book, numbers) if of_class else cache.key()
     return key
 
 
-@_key.register(Growing)
-@_key.register(Ring)
-def _cache_key(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int]) -> Key:
+def _growing_key(cache: Growing, book: SerialBook, numbers: dict[int, int]) -> Key:
+    live, spare, slots = _slots(cache, book, numbers)
+    over = (min(cache.rows.over, live),) if isinstance(cache.rows, Residual) else ()
+    return cache.offset, cache.written, spare, slots, *over
+
+
+def _ring_key(ring: Ring, book: SerialBook, numbers: dict[int, int]) -> Key:
+    _, spare, slots = _slots(ring, book, numbers)
+    return min(ring.offset, ring.window + 1), ring.written, spare, ring.index, slots
+
+
+def _slots(cache: Growing | Ring, book: SerialBook, numbers: dict[int, int]) -> tuple[int, int, Key]:
+    """How many slots have rows and how many have none, and the rows."""
     live = cache.lengths().buffered or 0
-    slots = _numbered(cache.rows.shown(slice(live)).keys, book, numbers)
-    spare = len(cache.rows) - live
-    if isinstance(cache, Growing):
-        over = (min(cache.rows.over, live),) if isinstance(cache.rows, Residual) else ()
-        return cache.offset, cache.written, spare, slots, *over
-    return min(cache.offset, cache.window + 1), cache.written, spare, cache.index, slots
+    return live, len(cache.rows) - live, _numbered(cache.rows.shown(slice(live)).keys, book, numbers)
 
 
-@_key.register
 def _bounded_key(cache: Bounded, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Numbers of rows and slots; which rows they are is left out, as the row of position p is always in slot p."""
     return cache.offset, cache.written, len(cache.rows)
 
 
-@_key.register
 def _sink_key(sink: Sink, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Offsets past a drop are alike; which rows are held follows from the rest, but for those that were chosen."""
     chosen = (sink.offset - sink.chosen.at,) if sink.chosen.at and sink.count <= sink.most else ()
     return min(sink.count, sink.most + 1), sink.written, sink.index, sink.live, *chosen
 
 
-@_key.register
 def _buffer_key(buffer: Buffer, book: SerialBook, numbers: dict[int, int]) -> Key:
     slots = buffer.slots if buffer.config.form is None else buffer.shown()
     serials = book.read(np.asarray(slots.keys).transpose(1, 0, 2)[None], "k")[0, 0]
     return tuple(ZEROED if s == ZEROED else numbers.setdefault(int(s), len(numbers)) for s in serials)
 
 
-@_key.register
 def _store_key(store: Store, book: SerialBook, numbers: dict[int, int]) -> Key:
     layers = (store.kept.decoded(Pair(*rows)).keys for rows in zip(store.keys, store.values, strict=True))
     slots = tuple(_numbered(keys[None], book, numbers) for keys in layers)
@@ -99,14 +97,12 @@ def _batch_key(batch: Batch | None) -> Key:
     return () if batch is None else (batch.places, tuple(batch.lengths), tuple(map(tuple, batch.held)))
 
 
-@_key.register
 def _pages_key(pages: Pages, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Lengths and tables; which rows a sequence holds is left out, as nothing that is done depends on it."""
     flying = ((-1 - n, one.expected, one.length, *one.table) for n, one in sorted(pages.in_flight.items()))
     return *((number, one.length, *one.table) for number, one in sorted(pages.in_use.items())), *flying
 
 
-@_key.register
 def _ragged_key(ragged: Ragged, book: SerialBook, numbers: dict[int, int]) -> Key:
     """The lengths, where all beyond a window count as one, and how many rows are kept. Which rows are kept is left
     out, because no operation depends on it."""
@@ -116,7 +112,6 @@ def _ragged_key(ragged: Ragged, book: SerialBook, numbers: dict[int, int]) -> Ke
     return tuple((min(n, window + 1), kept) for n, kept in zip(ragged.lengths, ragged.held, strict=True))
 
 
-@_key.register
 def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Key:
     """Numbers of rows, and where the newest lies; which rows they are is left out, as nothing depends on it."""
     encoded = None if bucket.encoded is None else bool(bucket.encoded.keys.size)
@@ -124,6 +119,20 @@ def _bucket_key(bucket: Bucket, book: SerialBook, numbers: dict[int, int]) -> Ke
     slot = bucket.past_ - 1 if handles is None else handles.bound
     flags = bucket.handles is not None, bucket.stale, bucket.blocked and not bucket.stale
     return bucket.past_, bucket.rows.keys.shape[3], bucket.bound_, slot, flags, encoded
+
+
+_KEYS: dict[str, Callable[[Any, SerialBook, dict[int, int]], Key]] = {
+    "Growing": _growing_key,
+    "Ring": _ring_key,
+    "Bounded": _bounded_key,
+    "Sink": _sink_key,
+    "Buffer": _buffer_key,
+    "Store": _store_key,
+    "Pages": _pages_key,
+    "Ragged": _ragged_key,
+    "Bucket": _bucket_key,
+}
+"""The state of a cache by its class, which is read only with its kind; caches of other classes give their key."""
 
 
 def _saved_key(saved: Snapshot | None, book: SerialBook, numbers: dict[int, int]) -> Key:

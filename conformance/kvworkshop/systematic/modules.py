@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from kvconform.bugs.mutant import Mutant, numbered
@@ -59,7 +60,7 @@ class Faulty:
 def adapter(changed: dict[str, str], gpu: bool = False) -> Any:
     """The reference, or the GPU caches over the CUDA kernels on the CPU, with these texts for some modules."""
     if not gpu:
-        return patched_modules.loaded("kvadapters.reference", REFERENCE_AGAIN, changed).Reference()
+        return reference_again(changed).Reference()
     if "kvgpu.runtimes.capture" in changed:  # a runtime is made of it
         runtime = patched_modules.loaded("kvgpu.runtimes.cuda_cpu", GPU_AGAIN, changed).CudaCPURuntime()
     else:
@@ -72,6 +73,13 @@ def prepared(mutants: Iterable[Mutant]) -> None:
     """Make what mutants of the GPU caches share, so that it is there in each of their processes."""
     if any(isinstance(m.adapter, Faulty) and m.adapter.label in GPU for m in mutants):
         adapter({}, gpu=True)
+
+
+def reference_again(changed: dict[str, str]) -> ModuleType:
+    """The module of the reference, with the caches of every kind, executed again with these texts."""
+    return patched_modules.loaded(
+        "kvadapters.reference", REFERENCE_AGAIN, changed, read=lambda module: [*module.Reference.caches.values()]
+    )
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -30,12 +30,16 @@ def _code(name: str) -> CodeType:
     return compile(text(name), f"<{name} again>", "exec")
 
 
-def loaded(entry: str, again: Collection[str], changed: Mapping[str, str]) -> ModuleType:
+def loaded(
+    entry: str, again: Collection[str], changed: Mapping[str, str], read: Callable[[ModuleType], object] = bool
+) -> ModuleType:
     """The module `entry`, executed again like all named in `again`; those in `changed` with another text. What both
-    share is read before, so that it is made of sound modules."""
-    importlib.import_module(entry)
+    share is read before, so that it is made of sound modules. `read` reads what `entry` would read later."""
+    read(importlib.import_module(entry))
     with _aside(again), _found(again, changed):
-        return importlib.import_module(entry)
+        module = importlib.import_module(entry)
+        read(module)
+        return module
 
 
 @contextmanager

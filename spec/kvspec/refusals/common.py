@@ -1,8 +1,4 @@
-"""The refusals, shared by the reference and every adapter that wants them: `common.toml` has their words.
-
-Only the words are shared. Whether to refuse is decided where the rule is enforced, by each cache for itself,
-so that one mistake is not made twice.
-"""
+"""The refusals that several kinds have: `common.toml` has their words."""
 
 from __future__ import annotations
 
@@ -10,13 +6,16 @@ from collections.abc import Sequence
 
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config, fits, valid
-from kvspec.refusals.texts import Text, text
+from kvspec.refusals.texts import Text, Texts
 
 __all__ = ["copy_beyond", "copy_short", "fits", "hole", "rows", "valid"]
 
+_TEXTS = Texts("common")
+
 
 def __getattr__(name: str) -> Text:
-    return text("common", name)
+    text: Text = getattr(_TEXTS, name)
+    return text
 
 
 def rows(clause: str, config: Config, keys: Array, values: Array) -> Refused:

@@ -1,13 +1,16 @@
-"""The refusals of paged caches: see `kvspec.refusals.common`."""
+"""The refusals of paged caches: `page.toml` has their words."""
 
 from __future__ import annotations
 
 from kvspec.errors import Refused
-from kvspec.refusals.texts import Text, text
+from kvspec.refusals.texts import Text, Texts
+
+_TEXTS = Texts("page")
 
 
 def __getattr__(name: str) -> Text:
-    return text("page", name)
+    text: Text = getattr(_TEXTS, name)
+    return text
 
 
 def short(clause: str, n: int, entries: int, page_size: int) -> Refused:

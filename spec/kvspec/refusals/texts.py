@@ -1,4 +1,4 @@
-"""The words of refusals, which tables hold: `common.toml` those of the module `common`, and so on."""
+"""The words of refusals, which tables hold: `common.toml` those of `common`, and so on."""
 
 from __future__ import annotations
 
@@ -42,16 +42,22 @@ def _form(by_name: dict[str, Any], path: str, form: str) -> str:
     return str(FORMS[form](reduce(getattr, attributes, by_name[name])))
 
 
+class Texts:
+    """The texts of a table, each an attribute: `"cut(to, past)"` is called `cut`. The table is read when a text is
+    first asked for."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+
+    def __getattr__(self, name: str) -> Text:
+        """Give a text. Raises AttributeError if there is none of this name."""
+        try:
+            return _texts(self._table)[name]
+        except KeyError:
+            raise AttributeError(f"{self._table}.toml has no refusal {name}") from None
+
+
 @cache
-def texts(module: str) -> dict[str, Text]:
-    """Give the texts of a module by their names; `"cut(to, past)"` is called `cut`."""
+def _texts(module: str) -> dict[str, Text]:
     rows = ((*call.rstrip(")").split("("), words) for call, words in table("kvspec.refusals", module).items())
     return {name: Text(tuple(filter(None, n.split(", "))), w, bool(_FORMED.search(w))) for name, n, w in rows}
-
-
-def text(module: str, name: str) -> Text:
-    """Give a text of a module. Raises AttributeError if it has none of this name."""
-    try:
-        return texts(module)[name]
-    except KeyError:
-        raise AttributeError(f"{module}.toml has no refusal {name}") from None

@@ -13,6 +13,7 @@ import pytest
 
 from kvconform import cli
 from kvconform.commands import options
+from kvconform.commands.options import suite
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
 from kvworkshop import all_mutants
@@ -258,7 +259,7 @@ def test_a_shell_can_complete_commands_adapters_and_chapters(line: str, word: st
 
 
 def test_what_can_be_chosen_is_all_there_is() -> None:
-    assert set(options.KINDS) == set(all_mutants.KINDS)
+    assert set(suite.KINDS) == set(all_mutants.KINDS)
 
 
 @pytest.mark.parametrize("command", ["run", "mutants", "soak"])

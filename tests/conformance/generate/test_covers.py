@@ -88,7 +88,7 @@ class KeepsItsHistory(Growing):
 
 @pytest.mark.parametrize("changed", [LosesItsIndex, KeepsItsHistory])
 def test_a_changed_reference_is_noticed(changed: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(Reference.caches, changed.kind, changed)
+    monkeypatch.setattr(Reference, "caches", {**Reference.caches, changed.kind: changed})
     chapter = {"ring": "snapshot", "growing": "mask"}[changed.kind]
     assert any(differing(frozen) for frozen in frozen_covers.load(chapter))
 

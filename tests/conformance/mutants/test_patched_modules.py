@@ -15,12 +15,10 @@ import kvref.masks
 from kvspec.geometry import Config
 from kvworkshop.systematic import modules, patched_modules
 
-ENTRY = "kvadapters.reference"
-
 
 def reference(changed: dict[str, str] | None = None) -> ModuleType:
     """The reference's adapter executed again."""
-    return patched_modules.loaded(ENTRY, modules.REFERENCE_AGAIN, changed or {})
+    return modules.reference_again(changed or {})
 
 
 def growing(module: ModuleType) -> Any:

@@ -27,7 +27,7 @@ class LastBit(Growing):
 
 
 class OffByABit(Reference):
-    caches: ClassVar[dict[str, Any]] = Reference.caches | {"growing": LastBit}
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "growing": LastBit}
 
 
 class Unwilling(Pages):
@@ -42,7 +42,7 @@ class Unwilling(Pages):
 
 
 class RefusesBlocks(Reference):
-    caches: ClassVar[dict[str, Any]] = Reference.caches | {"page": Unwilling}
+    caches: ClassVar[dict[str, Any]] = {**Reference.caches, "page": Unwilling}
 
 
 class ClaimsLess(Reference):

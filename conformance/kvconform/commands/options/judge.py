@@ -20,6 +20,11 @@ from kvconform.commands.arguments import (
 )
 
 
+def smoke(parser: ArgumentParser) -> None:
+    """Add the options of `kvconform smoke`."""
+    add_adapter(parser)
+
+
 def run(parser: ArgumentParser) -> None:
     """Add the options of `kvconform run`."""
     add_adapter(parser)

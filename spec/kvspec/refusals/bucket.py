@@ -1,9 +1,0 @@
-"""The refusals of bucketed caches: see `kvspec.refusals.common`."""
-
-from __future__ import annotations
-
-from kvspec.refusals.texts import Text, text
-
-
-def __getattr__(name: str) -> Text:
-    return text("bucket", name)
