@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvconform.bugs.real.forms import Apart, Coding, Keeping, Laying, codes
+from kvconform.bugs.real.forms import Apart, Coding, Laying, coded, codes
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
 from kvref.growing import Growing
@@ -14,31 +14,23 @@ from kvspec.forms import Form, grouped
 from kvspec.geometry import Array, Config
 
 
-class _PreviousGroup(Coding):
+@coded("wrong-scale", breaks="ROW-6")
+class ScaleOfThePreviousGroup(Coding):
+    """A group of a row is read with the scale of the group before it."""
+
     def read(self, form: Form, made: Parts) -> Array:
         moved = made if form.given else made._replace(scale=np.roll(made.scale, 1, axis=3))
         return super().read(form, moved)
 
 
-@planted("wrong-scale", breaks="ROW-6")
-class ScaleOfThePreviousGroup(Keeping):
-    """A group of a row is read with the scale of the group before it."""
+@coded("wrong-scale", breaks="ROW-9 ROW-6 ROW-10")
+class KeysScaleForValues(Coding):
+    """Values are read with the scales of keys."""
 
-    keeps = _PreviousGroup
-
-
-class _OtherPart(Coding):
     def both(self, taken: list[Parts]) -> list[Parts]:
         keys, values = taken
         same = keys.scale.shape == values.scale.shape
         return [keys, values._replace(scale=keys.scale)] if same else taken
-
-
-@planted("wrong-scale", breaks="ROW-9 ROW-6 ROW-10")
-class KeysScaleForValues(Keeping):
-    """Values are read with the scales of keys."""
-
-    keeps = _OtherPart
 
 
 class _KeptScales(Apart):
@@ -66,7 +58,10 @@ class ScaleOfTheRowBefore(Laying):
     lays = _KeptScales
 
 
-class _OfTheAppend(Coding):
+@coded("wrong-scale", breaks="ROW-7 ROW-3")
+class ScaleOfTheAppend(Coding):
+    """All rows of an append share a scale."""
+
     def codes(self, form: Form, x: Array) -> Parts:
         axis = self.axis
         made = forms.encode(form, x)
@@ -82,25 +77,17 @@ class _OfTheAppend(Coding):
     axis = 2
 
 
-@planted("wrong-scale", breaks="ROW-7 ROW-3")
-class ScaleOfTheAppend(Keeping):
-    """All rows of an append share a scale."""
+@coded("wrong-scale", breaks="ROW-7 ROW-3")
+class ScaleOfAllHeads(ScaleOfTheAppend):
+    """All heads of a row share a scale."""
 
-    keeps = _OfTheAppend
-
-
-class _OfAllHeads(_OfTheAppend):
     axis = 1
 
 
-@planted("wrong-scale", breaks="ROW-7 ROW-3")
-class ScaleOfAllHeads(Keeping):
-    """All heads of a row share a scale."""
+@coded("wrong-rounding", breaks="ROW-3")
+class CutOff(Coding):
+    """Quotients are cut off instead of rounded."""
 
-    keeps = _OfAllHeads
-
-
-class _CutOff(Coding):
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
         if form.codes not in ("int8", "int4"):
@@ -110,42 +97,30 @@ class _CutOff(Coding):
         return made._replace(codes=np.trunc(quotients).astype(np.int8).reshape(x.shape))
 
 
-@planted("wrong-rounding", breaks="ROW-3")
-class CutOff(Keeping):
-    """Quotients are cut off instead of rounded."""
+@coded("wrong-rounding", breaks="ROW-11")
+class ZerosDivided(Coding):
+    """A group of zeros is divided by its scale, and read as NaN."""
 
-    keeps = _CutOff
-
-
-class _Divided(Coding):
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
         zero = np.abs(grouped(form, x)).max(-1, keepdims=True) == 0
         return made if form.given else made._replace(scale=np.where(zero, np.float32(np.nan), made.scale))
 
 
-@planted("wrong-rounding", breaks="ROW-11")
-class ZerosDivided(Keeping):
-    """A group of zeros is divided by its scale, and read as NaN."""
+@coded("wrong-rounding", breaks="ROW-14")
+class ScaleTooSmall(Coding):
+    """A group is divided by a scale that became 0 when it was stored."""
 
-    keeps = _Divided
-
-
-class _TooSmall(Coding):
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
         lost = (made.scale == 0) & (np.abs(grouped(form, x)).max(-1, keepdims=True) > 0)
         return made if form.given else made._replace(scale=np.where(lost, np.float32(np.nan), made.scale))
 
 
-@planted("wrong-rounding", breaks="ROW-14")
-class ScaleTooSmall(Keeping):
-    """A group is divided by a scale that became 0 when it was stored."""
+@coded("wrong-rounding", breaks="ROW-13")
+class TooLargeIsNaN(Coding):
+    """What is larger than a given scale allows becomes NaN."""
 
-    keeps = _TooSmall
-
-
-class _Overflow(Coding):
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
         if not form.given:
@@ -154,14 +129,10 @@ class _Overflow(Coding):
         return made._replace(codes=np.where(beyond, np.float32(np.nan), made.codes).astype(form.of.dtype))
 
 
-@planted("wrong-rounding", breaks="ROW-13")
-class TooLargeIsNaN(Keeping):
-    """What is larger than a given scale allows becomes NaN."""
+@coded("wrong-rounding", breaks="ROW-3")
+class HalvesSwapped(Coding):
+    """Codes of 4 bits are read in another order than they were written."""
 
-    keeps = _Overflow
-
-
-class _Halves(Coding):
     def read(self, form: Form, made: Parts) -> Array:
         if form.of.bits == 8 or form.codes.startswith("q"):
             return super().read(form, made)
@@ -169,13 +140,6 @@ class _Halves(Coding):
         codes = made.codes.copy()
         codes[..., :pairs:2], codes[..., 1:pairs:2] = made.codes[..., 1:pairs:2], made.codes[..., :pairs:2]
         return super().read(form, made._replace(codes=codes))
-
-
-@planted("wrong-rounding", breaks="ROW-3")
-class HalvesSwapped(Keeping):
-    """Codes of 4 bits are read in another order than they were written."""
-
-    keeps = _Halves
 
 
 @planted("miscounted-memory", breaks="ROW-15")
@@ -186,21 +150,15 @@ class BytesOfPlainRows(Growing):
         return len(self.rows) * self.config.changed(form=None).row_bytes
 
 
-class _OfAll(Coding):
-    """One scale for a whole cache, which grows with its rows."""
+@coded("wrong-scale", breaks="ROW-7 ROW-5")
+class RunningScale(Coding):
+    """A scale that grows with the rows that come is used for the rows that are there too."""
 
     def read(self, form: Form, made: Parts) -> Array:
         if form.given or not made.scale.size:
             return super().read(form, made)
         scale = np.broadcast_to(np.nan_to_num(made.scale).max(2, keepdims=True), made.scale.shape)
         return super().read(form, made._replace(scale=scale))
-
-
-@planted("wrong-scale", breaks="ROW-7 ROW-5")
-class RunningScale(Keeping):
-    """A scale that grows with the rows that come is used for the rows that are there too."""
-
-    keeps = _OfAll
 
 
 @planted("missing-refusal", breaks="ROW-2")

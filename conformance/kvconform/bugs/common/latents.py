@@ -9,7 +9,7 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import Over, planted
-from kvconform.bugs.real.forms import Coding, Keeping, Laying, without_the_rest
+from kvconform.bugs.real.forms import Coding, Laying, coded, without_the_rest
 from kvref import rope
 from kvref.forms import Kept
 from kvref.growing import Growing
@@ -22,28 +22,20 @@ from kvspec.errors import Refused
 from kvspec.geometry import Array, Config, still
 
 
-class _FromTheEnd(Coding):
+@coded("keys-without-values", breaks="ROW-20")
+class ValueFromTheEnd(Coding):
+    """The value is taken from the end of the key, where another layout has the latent."""
+
     def latent(self, keys: Array) -> Pair:
         return Pair(keys, keys[..., self.config.k_dim - self.config.v_dim :].copy())
 
 
-@planted("keys-without-values", breaks="ROW-20")
-class ValueFromTheEnd(Keeping):
-    """The value is taken from the end of the key, where another layout has the latent."""
-
-    keeps = _FromTheEnd
-
-
-class _OneOff(Coding):
-    def latent(self, keys: Array) -> Pair:
-        return Pair(keys, np.roll(keys, -1, axis=-1)[..., : self.config.v_dim].copy())
-
-
-@planted("keys-without-values", breaks="ROW-20")
-class ValueOneOff(Keeping):
+@coded("keys-without-values", breaks="ROW-20")
+class ValueOneOff(Coding):
     """The value begins at the second element of the key."""
 
-    keeps = _OneOff
+    def latent(self, keys: Array) -> Pair:
+        return Pair(keys, np.roll(keys, -1, axis=-1)[..., : self.config.v_dim].copy())
 
 
 class _Copied(Rows):

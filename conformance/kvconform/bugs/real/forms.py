@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,17 @@ class Keeping(Over):
     def _clear(self) -> None:
         super()._clear()
         self.rows.kept = self.keeps(self.config)
+
+
+def coded(name: str, *, breaks: str) -> Callable[[type[Kept]], type[Kept]]:
+    """Plant a cache that keeps its rows as the decorated class does, under the name of the class: see `planted`."""
+
+    def plant(keeps: type[Kept]) -> type[Kept]:
+        told = {"__doc__": keeps.__doc__, "__module__": keeps.__module__}
+        planted(name, breaks=breaks)(type(keeps.__name__, (Keeping,), {**told, "keeps": keeps}))
+        return keeps
+
+    return plant
 
 
 @planted("ROW-01", breaks="ROW-16")
@@ -210,32 +221,27 @@ class EncodedAnew(Laying):
     lays = _EncodedAnew
 
 
-class _FirstHead(Coding):
+@coded("ROW-05", breaks="ROW-10")
+class ScaleOfTheFirstHead(Coding):
+    """The scale that is given for the first head serves all heads when rows are read."""
+
     def read(self, form: Form, made: Parts) -> Array:
         scale = np.broadcast_to(made.scale[:, :1], made.scale.shape) if form.given else made.scale
         return super().read(form, made._replace(scale=scale))
 
 
-@planted("ROW-05", breaks="ROW-10")
-class ScaleOfTheFirstHead(Keeping):
-    """The scale that is given for the first head serves all heads when rows are read."""
+@coded("ROW-06", breaks="ROW-10")
+class GivenScaleIgnored(Coding):
+    """Rows are divided by the given scale, and it is not applied when they are read."""
 
-    keeps = _FirstHead
-
-
-class _Ignored(Coding):
     def read(self, form: Form, made: Parts) -> Array:
         return super().read(form, made._replace(scale=np.ones_like(made.scale)) if form.given else made)
 
 
-@planted("ROW-06", breaks="ROW-10")
-class GivenScaleIgnored(Keeping):
-    """Rows are divided by the given scale, and it is not applied when they are read."""
+@coded("ROW-07", breaks="ROW-3 ROW-7")
+class ScaleOfAPart(Coding):
+    """The scale is taken from the first half of what it serves, and the other half is cut off."""
 
-    keeps = _Ignored
-
-
-class _OfAPart(Coding):
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
         if form.given or form.of.affine or form.codes.startswith("q"):
@@ -249,23 +255,12 @@ class _OfAPart(Coding):
         return made._replace(codes=np.nan_to_num(cut).astype(form.of.dtype).reshape(x.shape), scale=scale)
 
 
-@planted("ROW-07", breaks="ROW-3 ROW-7")
-class ScaleOfAPart(Keeping):
-    """The scale is taken from the first half of what it serves, and the other half is cut off."""
-
-    keeps = _OfAPart
-
-
-class _NaNLost(Coding):
-    def codes(self, form: Form, x: Array) -> Parts:
-        return forms.encode(form, np.nan_to_num(x, nan=0, posinf=np.inf, neginf=-np.inf))
-
-
-@planted("ROW-08", breaks="ROW-12")
-class NaNLost(Keeping):
+@coded("ROW-08", breaks="ROW-12")
+class NaNLost(Coding):
     """A NaN becomes a number when it is encoded."""
 
-    keeps = _NaNLost
+    def codes(self, form: Form, x: Array) -> Parts:
+        return forms.encode(form, np.nan_to_num(x, nan=0, posinf=np.inf, neginf=-np.inf))
 
 
 @planted("ROW-09", breaks="ROW-1", anomaly="missing-refusal")
@@ -278,7 +273,10 @@ class ScaleOfOne(Growing):
         super().__init__(config.changed(form=config.form.partition(":")[0]) if bad and usable else config)
 
 
-class _OfTheLatent(Coding):
+@coded("ROW-07", breaks="ROW-3 ROW-7")
+class ScaleOfTheLatent(Coding):
+    """The scale of a latent row is taken from the latent alone, and the rest behind it is cut off."""
+
     def codes(self, form: Form, x: Array) -> Parts:
         made, width = forms.encode(form, x), still(self.config)
         if not width or form.group or form.codes not in FLOATS or form.given:
@@ -287,13 +285,6 @@ class _OfTheLatent(Coding):
         with np.errstate(all="ignore"):
             quotients = np.nan_to_num(np.clip(x / latent.scale[..., 0], -form.of.top, form.of.top))
         return made._replace(codes=quotients.astype(form.of.dtype), scale=latent.scale)
-
-
-@planted("ROW-07", breaks="ROW-3 ROW-7")
-class ScaleOfTheLatent(Keeping):
-    """The scale of a latent row is taken from the latent alone, and the rest behind it is cut off."""
-
-    keeps = _OfTheLatent
 
 
 @planted("ROW-10", breaks="ROW-21", anomaly="miscounted-memory")
