@@ -146,21 +146,22 @@ def from_json(document: Any, where: str = "trace") -> Trace:
         raise BadInput(f"{where}: unknown field {extra[0]!r:.60}")
     ops = document.get("ops")
     if not isinstance(ops, list):
-        raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
+        raise BadInput(f"{where}: ops must be a list of at most {LARGEST_TRACE} operations")
     for i, op in enumerate(ops[:LARGEST_TRACE]):
-        check_operation(op, f"trace, operation {i + 1}")
-    return from_parts(document.get("kind"), document.get("config"), ops)
+        check_operation(op, f"{where}, operation {i + 1}")
+    return from_parts(document.get("kind"), document.get("config"), ops, where)
 
 
-def from_parts(kind: Any, fields: Any, ops: Sequence[Operation]) -> Trace:
-    """Check a kind, the fields of a config, and operations that were checked each by itself. Raises BadInput."""
+def from_parts(kind: Any, fields: Any, ops: Sequence[Operation], where: str = "trace") -> Trace:
+    """Check a kind, the fields of a config, and operations that were checked each by itself; messages begin with
+    `where`. Raises BadInput."""
     if kind not in KINDS:
         meant = did_you_mean(kind, KINDS)
-        raise BadInput(f"trace: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}{meant}")
+        raise BadInput(f"{where}: kind is {kind!r:.60}; it must be one of {', '.join(KINDS)}{meant}")
     if len(ops) > LARGEST_TRACE:
-        raise BadInput(f"trace: ops must be a list of at most {LARGEST_TRACE} operations")
-    trace = Trace(kind, config_from_json(fields, kind), tuple(ops))
-    check_trace(trace)
+        raise BadInput(f"{where}: ops must be a list of at most {LARGEST_TRACE} operations")
+    trace = Trace(kind, config_from_json(fields, kind, where), tuple(ops))
+    check_trace(trace, where)
     return trace
 
 
@@ -174,40 +175,39 @@ def replayable(trace: Trace) -> bool:
     return True
 
 
-def config_from_json(fields: Any, kind: str) -> Config:
-    """Check the configuration a trace begins with. Raises BadInput."""
+def config_from_json(fields: Any, kind: str, where: str = "trace") -> Config:
+    """Check the configuration a trace begins with. Raises BadInput that begins with `where`."""
+    where = f"{where}, config"
     if not isinstance(fields, dict):
-        raise BadInput(f"trace, config: expected an object, found {fields!r:.60}")
+        raise BadInput(f"{where}: expected an object, found {fields!r:.60}")
     unknown = sorted(set(map(str, fields)) - set(FIELDS))
     if unknown:
         hint = did_you_mean(unknown[0], FIELDS) or f"; known: {', '.join(FIELDS)}"
-        raise BadInput(f"trace, config: unknown field {unknown[0]!r:.60}{hint}")
+        raise BadInput(f"{where}: unknown field {unknown[0]!r:.60}{hint}")
     for name, most in SIZES.items():
         if name in fields and (type(fields[name]) is not int or not 1 <= fields[name] <= most):
             bounds = f"from 1 to {most}"
-            raise BadInput(f"trace, config: {name} must be a whole number {bounds}, is {fields[name]!r:.40}")
+            raise BadInput(f"{where}: {name} must be a whole number {bounds}, is {fields[name]!r:.40}")
     for name, words in WORDS.items():
         if name in fields and fields[name] not in words:
             meant = did_you_mean(fields[name], words)
-            raise BadInput(
-                f"trace, config: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}{meant}"
-            )
+            raise BadInput(f"{where}: {name} must be one of {', '.join(words)}, is {fields[name]!r:.40}{meant}")
     for name, pattern in IN_CONFIGS.items():
         if name in fields and not (isinstance(fields[name], str) and re.fullmatch(pattern, fields[name])):
-            raise BadInput(f"trace, config: {name} must be a text like {pattern}, is {fields[name]!r:.40}")
-    _check_own(fields, kind)
+            raise BadInput(f"{where}: {name} must be a text like {pattern}, is {fields[name]!r:.40}")
+    _check_own(fields, kind, where)
     return Config(**fields)
 
 
-def _check_own(fields: dict[str, Any], kind: str) -> None:
+def _check_own(fields: dict[str, Any], kind: str, where: str) -> None:
     """Check that fields of some kinds are given for those kinds and no others."""
     for name in needed(kind):
         if name not in fields:
-            raise BadInput(f"trace, config: a {kind} needs a {name}")
+            raise BadInput(f"{where}: a {kind} needs a {name}")
     for name in FIELDS_OF_SOME:
         if name in fields and name not in fields_of(kind):
             other = next(k for k in KINDS if name in fields_of(k))
-            raise BadInput(f"trace, config: only a {other} has a {name}; this is a {kind}")
+            raise BadInput(f"{where}: only a {other} has a {name}; this is a {kind}")
 
 
 def check_operation(op: Any, where: str) -> None:
@@ -264,11 +264,12 @@ def _right(a: Argument, value: Any) -> bool:
     return isinstance(value, str) and value in allowed_words(a)
 
 
-def check_trace(trace: Trace) -> None:
-    """Check the trace as a whole: caches and names exist, the cost is bounded. Raises BadInput."""
+def check_trace(trace: Trace, read_from: str = "trace") -> None:
+    """Check the trace as a whole: caches and names exist, the cost is bounded. Raises BadInput that begins with
+    `read_from`."""
     caches, names, budget = {"A": (trace.kind, trace.config)}, dict[str, str](), Budget()
-    budget.open(*caches["A"], "A", "trace, config")
-    for where, op, budget.seen in _one_by_one(trace.ops):
+    budget.open(*caches["A"], "A", f"{read_from}, config")
+    for where, op, budget.seen in _one_by_one(trace.ops, read_from):
         cache = cache_of(op)
         if op["op"] == "open":
             if cache == "A":
@@ -287,11 +288,11 @@ def check_trace(trace: Trace) -> None:
         _spend(budget, op, *caches[cache], where)
 
 
-def _one_by_one(ops: Iterable[Operation]) -> Iterator[tuple[str, Operation, bool]]:
+def _one_by_one(ops: Iterable[Operation], read_from: str) -> Iterator[tuple[str, Operation, bool]]:
     """Give each operation with its place and whether it is observed; those of a run once for each time it is done.
     Raises BadInput for a run that is too long."""
     for i, op in enumerate(ops):
-        where, length = f"trace, operation {i + 1}", length_of(op)
+        where, length = f"{read_from}, operation {i + 1}", length_of(op)
         if length > LONGEST_RUN:
             raise BadInput(f"{where} (run): it stands for {length} operations; a run has at most {LONGEST_RUN}")
         for k, part in enumerate(each_of(op), 1):

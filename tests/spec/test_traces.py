@@ -135,8 +135,9 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_a_trace_file_that_is_wrong_is_refused_in_words(given_: Any, words: str) -> None:
     text = given_ if isinstance(given_, str | bytes) else json.dumps(given_)
     with pytest.raises(BadInput, match=words) as e:
-        trace.loads(text)
+        trace.loads(text, "wrong.json")
     assert "\n" not in str(e.value) and len(str(e.value)) < 400
+    assert str(e.value).startswith(("wrong.json: ", "wrong.json, ")), "it names the file"
 
 
 @pytest.mark.parametrize("text", ["[" * 200_000, '{"kvtrace": ' * 100_000])

@@ -28,4 +28,5 @@ def _explore(under_test: AdapterUnderTest, exploration: Exploration, chapter: st
     quick = under_test.traces == QUICK_TRACES and under_test.seed == SEED
     whole = under_test.adapter.complete and set(under_test.adapter.chapters) == set(CHAPTERS)
     known = frozen_traces.explored(chapter, exploration.name) if quick and whole else frozen_traces.NONE
-    under_test.explore(exploration.drawn(under_test.adapter.chapters), counted_as, number, known)
+    drawn = partial(exploration.drawn, under_test.adapter.chapters)
+    under_test.explore(drawn, counted_as, number, known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kvconform.checks.check import SYSTEM, Check
 from kvconform.generate.strategies import whole_system
@@ -16,4 +17,4 @@ def checks() -> Iterator[Check]:
 
 def judge(under_test: AdapterUnderTest) -> None:
     """Judge traces on many caches of one system."""
-    under_test.explore(whole_system.explored(sorted(under_test.adapter.chapters)), "system")
+    under_test.explore(partial(whole_system.explored, sorted(under_test.adapter.chapters)), "system")

@@ -40,7 +40,7 @@ def traces_of(chapter: str, claimed: Collection[str] = CHAPTERS) -> Any:
 
     if chapter in caches_with("restore"):
         return caches.traces(chapter, caches.SNAPSHOTS if SNAPSHOTS in claimed else caches.BASE)
-    explored = objects(strategies.__name__, "explored")[chapter]
+    explored = objects(strategies.__name__, "explored", (chapter,))[chapter]
     return explored() if chapter in KINDS or claimed is CHAPTERS else explored(claimed=claimed)
 
 

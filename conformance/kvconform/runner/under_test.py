@@ -231,12 +231,16 @@ class AdapterUnderTest:
         return held
 
     def explore(
-        self, strategy: Any, of: str, number: int | None = None, known: Mapping[str, Sequence[Trace]] = NONE
+        self,
+        strategy: Callable[[], Any],
+        of: str,
+        number: int | None = None,
+        known: Mapping[str, Sequence[Trace]] = NONE,
     ) -> None:
         """Judge traces of a chapter that a strategy draws, `number` or as many as others draw; then variations of
         those that held. A difference that shows in a trace as it was drawn is told of that trace. `known`: what is
-        frozen of them."""
-        traces = known.get(DRAWN) or sample.some(strategy, number or self.traces, self.seed)
+        frozen of them. `strategy` makes the strategy, unless they are frozen."""
+        traces = known.get(DRAWN) or sample.some(strategy(), number or self.traces, self.seed)
         held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
         for form in VARIATIONS:
             if self.budget_used < 1:

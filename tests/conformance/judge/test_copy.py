@@ -44,7 +44,7 @@ def judged(buffer: type[Buffer], **said: Any) -> LocalAdapter:
     for frozen in frozen_covers.load("copy"):
         covers.judge(under_test, replace(frozen, lines=frozen.lines[::5]))
     laws.judge(under_test, next(law for law in registry.LAWS if law.clause == "COPY-23"))
-    under_test.explore(copy.explored(), "copy")
+    under_test.explore(copy.explored, "copy")
     return under_test
 
 

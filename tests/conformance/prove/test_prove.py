@@ -84,7 +84,7 @@ def under_test(**caches: Any) -> LocalAdapter:
     class Faulty(Reference):
         pass
 
-    Faulty.caches = Reference.caches | caches
+    Faulty.caches = {**Reference.caches, **caches}
     return LocalAdapter(Faulty())
 
 

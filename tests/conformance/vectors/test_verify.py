@@ -258,7 +258,7 @@ class Late(Ring):
 
 
 def test_a_changed_reference_is_noticed(kvconform: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(Reference.caches, "ring", Late)
+    monkeypatch.setattr(Reference, "caches", {**Reference.caches, "ring": Late})
     status, out, _ = kvconform("verify", "--chapter", "ring", "--source", "examples")
     assert status == 1 and "rewind 0): offset is 0; the reference gives 1" in out
     with pytest.raises(BadInput, match="the reference does not do what a frozen vector says: examples-ring"):
