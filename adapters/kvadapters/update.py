@@ -75,8 +75,9 @@ class Functions:
     keep: Callable[[Any, Sequence[int]], Any] | None = None
     """Drop all rows but those that were appended at these positions; of a cache with sinks."""
     mask: Callable[..., Any] | None = None
-    """Make the causal mask for n rows, before they are appended (or after, if `mask.made` says so): an array of the
-    engine, whose last two axes are queries and keys; None for no mask; "causal" if the kernel makes it."""
+    """Make the causal mask for n rows, before they are appended, or after, if `mask.made` says so. It is an array
+    of the engine, whose last two axes are queries and keys. It is None for no mask, and "causal" if the kernel
+    makes it."""
     reset: Callable[[Any], Any] | None = None
     """Empty the cache."""
     state: Callable[[Any], Any] | None = None
@@ -370,16 +371,15 @@ def from_update(
     """Make an adapter of an engine's functions: those of `Functions`, by name.
 
     `kind` is `growing`, `ring`, `bounded` or `sink`; or `layers`, with the `cache` of `kvadapters.layered`, whose
-    `update` and `mask` take the number of a layer too. `also` names abilities that no function shows: `batch`
-    (several sequences), `zero` (appends of no rows), `scribble` (the caller may overwrite arrays that it handed in
-    or got out), `residual` (the newest rows stay as they are beside a form). Where the limits in `said` name
+    `update` and `mask` take the number of a layer too. `also` names abilities that no function shows. `batch` is
+    several sequences, and `zero` is appends of no rows. `scribble`: the caller may overwrite arrays that it handed
+    in or got out. `residual`: the newest rows stay as they are beside a form. Where the limits in `said` name
     forms, the chapter on them is claimed too. `without` names abilities that are not claimed although their
-    function is given, such as `ask`.
-    `dialect` says where the engine differs from the spec's default, by chapter and name, such as `ring.rewind`.
-    `said` holds more fields of the description: version, dtypes, limits, known; the adapter opens nothing that its
-    dtypes and limits exclude. `arrays` names a library whose arrays the engine takes, torch or mlx; it stands for
-    `to_engine` and `from_engine`. Raises TypeError for an unknown function or library, and for a dialect of a
-    chapter that is not claimed.
+    function is given, such as `ask`. `dialect` says where the engine differs from the spec's default, by chapter
+    and name, such as `ring.rewind`. `said` holds more fields of the description: version, dtypes, limits, known;
+    the adapter opens nothing that its dtypes and limits exclude. `arrays` names a library whose arrays the engine
+    takes, torch or mlx; it stands for `to_engine` and `from_engine`. Raises TypeError for an unknown function or
+    library, and for a dialect of a chapter that is not claimed.
     """
     if arrays:
         if arrays not in LIBRARIES:

@@ -1,8 +1,8 @@
 """executorch: a ring takes chunks that are too long for it; their first queries miss rows. A wrong result.
 
-RING-1, by ring window=2: append 1; append 4. `RingKVCache` has 2 W slots, and `update` takes up to 2 W rows
-at once. The first query needs W - 1 rows before the chunk, so that W + 1 rows are the most that fit; longer
-chunks write over rows that are still needed, and the mask hides their slots. The first chunk is right.
+RING-1, by ring window=2: append 1; append 4. `RingKVCache` has 2 W slots, and `update` takes up to 2 W rows at
+once. The first query needs W - 1 rows before the chunk, so that W + 1 rows are the most that fit. Longer chunks
+write over rows that are still needed, and the mask hides their slots. The first chunk is right.
 """
 
 import sys

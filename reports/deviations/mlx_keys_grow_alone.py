@@ -1,8 +1,7 @@
 """mlx-lm: an update that raises where the buffers grow has lengthened that of its keys alone. After an error.
 
-CACHE-2, by growing step=1: append 1; append 1 v_dim=3; append 1. New room is joined to the keys before it is
-joined to the values; where values of another width raise between the two, the value of the next right row is
-lost.
+CACHE-2, by growing step=1: append 1; append 1 v_dim=3; append 1. New room is joined to the keys before it is joined
+to the values. Where values of another width raise between the two, the value of the next right row is lost.
 """
 
 import sys

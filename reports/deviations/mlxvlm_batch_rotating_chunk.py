@@ -2,7 +2,7 @@
 
 RAGGED-31, by ragged batch=2 window=3 padding=left: feed 4,1; feed 1,1; feed 2,3. As in mlx-lm: `make_mask` counts
 by `_idx` how many columns will be cut off in front. Once the cache has turned this is the place of the next row,
-and none are counted: the padding of a sequence shorter than the window is taken for one column more, a live row.
+and none are counted. The padding of a sequence shorter than the window is taken for one column more, a live row.
 """
 
 import sys

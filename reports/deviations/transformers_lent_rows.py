@@ -1,7 +1,7 @@
 """transformers: what a caller writes into the tensors that an update returned is in the cache. Alias.
 
 CACHE-4, by growing: append 1; scribble; append 1. A growing layer returns the tensors that it keeps, a static one
-its buffers, a sliding one the rows that it keeps where the window is not passed; a kernel that works in place
+its buffers, a sliding one the rows that it keeps where the window is not passed. A kernel that works in place
 changes the rows of all later tokens.
 """
 

@@ -1,7 +1,7 @@
 """transformers: a crop of a quantised cache cuts no row that is encoded, or raises. Unchecked.
 
 GROW-5, by form=e4m3/t: append 1; rewind 0. `is_croppable` is false, and `crop` is inherited from the layer that
-keeps rows as they are: it cuts those of the residual window alone, of which an fp8 layer has none, and no length.
+keeps rows as they are. It cuts those of the residual window alone, of which an fp8 layer has none, and no length.
 So do `batch_select_indices` and `batch_repeat_interleave`: the encoded rows keep their sequences.
 """
 

@@ -67,8 +67,8 @@ def appended(config: Config, rows: int) -> Traffic:
 
 
 def downloaded(config: Config, rows: int) -> Traffic:
-    """Count rows that come to the host: histories and views of n rows, the W - 1 rows of a wrapped ring put in
-    order, or n rows gathered from pages. They are read as they are kept, and written in their dtype."""
+    """Count rows that come to the host: histories and views of n rows, or n rows gathered from pages. The W - 1
+    rows of a wrapped ring are put in order. Rows are read as they are kept, and written in their dtype."""
     return Traffic(rows * config.row_bytes, rows * config.changed(form=None).row_bytes, "download")
 
 

@@ -4,7 +4,7 @@ A token is handed over as its embedding. The first numbers of it are the keys of
 then zeros. Each layer projects these parts unchanged, and adds nothing to what the next layer gets. Everything in
 between is made exact:
 
-- The norm divides by a constant power of two, since its epsilon is far beyond the square of any row; its weights
+- The norm divides by a constant power of two, since its epsilon is far beyond the square of any row. Its weights
   multiply by the same power, over the square root of the width, by which gemma2 multiplies embeddings.
 - Only two elements are turned by their position, and `STRETCH` makes that angle so small that no digit changes.
 - Queries are zeros, so that all rows that one sees weigh the same.

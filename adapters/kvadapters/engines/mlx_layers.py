@@ -1,8 +1,8 @@
 """mlx-lm, and what began as it: the list of caches that a model's `make_cache` makes of its layers.
 
-The arithmetic of a layer that folds tokens is the model's, and stands here; so does the mask of chunks, which
-llama4 makes within its model. mlx-lm puts a list back as a copy, as its `LRUPromptCache` does for each request that
-it has a prefix of. A layer that shares rows has no cache in the list.
+The arithmetic of a layer that folds tokens is the model's, and stands here. So does the mask of chunks, which
+llama4 makes within its model. The library mlx-lm puts a list back as a copy, as its `LRUPromptCache` does for each
+request that it has a prefix of. A layer that shares rows has no cache in the list.
 """
 
 from __future__ import annotations

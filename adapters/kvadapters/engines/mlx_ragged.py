@@ -5,8 +5,8 @@ It stores padding on the left, but takes blocks with padding on the right. A blo
 first. `prepare` says how much padding is behind them, and `finalize` brings that to the front. So the adapter moves
 the columns of a block, and the rows of its mask back. Over a window a block of one column is written round and
 round, and takes no padding. Such a block with padding gets columns that nobody owns. So does a block without
-columns. Not claimed: padding on the right, trims by unequal counts (all are trimmed alike) and over a window,
-`reorder`, `repeat`, and who owns arrays, since mlx copies what NumPy hands over.
+columns. Not claimed are padding on the right, `reorder` and `repeat`. Nor are trims by unequal counts, since all
+are trimmed alike, and trims over a window. Nor is who owns arrays, since mlx copies what NumPy hands over.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def size_of(layout: Layout, kind: str) -> int | None:
 
 def period(layout: Layout, kind: str = "window") -> int | None:
     """Give the period of windows, or of another kind of view: in each period, all layers but the last are windows.
-    0 if all layers are windows, 1 if none is, None if there is no period."""
+    It is 0 if all layers are windows, 1 if none is, None if there is no period."""
     windows = [view.kind == kind for view in layout.layers]
     if all(windows):
         return 0

@@ -138,7 +138,7 @@ def _evictions(a: Aim) -> Iterator[str]:
 
 def _takes_the_rest(a: Aim) -> Iterator[str]:
     """Ask for a prefix, and for so much behind it, its own tokens again, that the request takes nearly all blocks
-    there are: those that it was found in are not among them."""
+    there are. Those that it was found in are not among them."""
     shared, rows = 2 * a.block, a.declared.blocks * a.declared.block
     more = min(rows, a.declared.longest or rows) - 24 - a.longest
     if a.longest > shared and more <= a.longest:

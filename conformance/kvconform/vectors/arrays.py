@@ -2,8 +2,8 @@
 
 Rows written by serials can be made by the program that replays a vector, and read in a diff. `axes` names the axes
 of such an array, a letter each: `t` rows, `l` layers and `s` sequences have serials of their own, listed in the
-order the array is walked; `b` sequences and `h` heads hold the same ones, each in digits of its own
-(`kvspec.rows`); `d` the elements.
+order the array is walked. `b` sequences and `h` heads hold the same ones, each in digits of its own
+(`kvspec.rows`). `d` are the elements.
 """
 
 from __future__ import annotations

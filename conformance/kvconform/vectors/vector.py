@@ -43,8 +43,8 @@ class Vector:
     bug_class: str = ""
     """Class of the bug that it finds."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """`bug`, which bug it finds; `anomaly` and `effect`, the name of the fault and its effect on a model;
-    `shows`, how it shows; `links`, where it was met; `finds`, ids of mutants."""
+    """`bug` says which bug it finds, `anomaly` and `effect` the name of the fault and its effect on a model.
+    `shows` says how it shows, `links` where it was met; `finds` has ids of mutants."""
 
 
 def read(v: dict[str, Any]) -> Vector:

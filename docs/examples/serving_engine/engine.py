@@ -147,8 +147,8 @@ COUNTED = (
     *("drafts accepted", "drafts rejected", "copies", "loads"),
 )
 """What is counted: requests, and those aborted; tokens found in the prefix cache; blocks that could be found and
-were taken for others; sequences preempted; tokens speculated; blocks copied as they were written to;
-blocks loaded from the host."""
+were taken for others. Also sequences preempted, tokens speculated, blocks copied as they were written to, blocks
+loaded from the host."""
 
 
 def logprobs(logits: Floats, most: int | None) -> Floats:

@@ -1,7 +1,7 @@
 """Replays the vectors of an exported folder on any cache, as the README.md there tells: a copy of this is enough.
 
 `make(vector)` gives an engine for a vector, or None where that needs more (`kinds`, `dtypes`, `operations`). It is
-called step by step with the operation and what is given, by name, arrays as (dtype, shape, bytes), and returns what
+called step by step with the operation and what is given, by name, arrays as (dtype, shape, bytes). It returns what
 it sees in the same way; what it leaves out is not looked at."""
 
 import json

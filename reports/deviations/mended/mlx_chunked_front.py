@@ -1,7 +1,7 @@
 """mlx-lm: `ChunkedKVCache.maybe_trim_front` counts room that is not written yet. A wrong result.
 
 A chunked cache grows by `step` rows. Once its buffer is as long as a chunk, it dropped as many rows as the buffer
-is longer, however few rows are written: here all three, and the next two raise.
+is longer, however few rows are written. Here these are all three, and the next two raise.
 """
 
 import sys

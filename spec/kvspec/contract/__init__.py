@@ -1,16 +1,16 @@
 """The contract an adapter implements. There is no base class: any object with these methods is an adapter.
 
 An adapter says what it is (`describe`) and opens caches (`open`). A `growing`, `ring` or `bounded` cache has the
-methods of `Cache`, a `sink` those of `Positioned` and `Keeping` too, a `copy` buffer those of `Buffer`, a `store`
-those of `Store`, a `page` cache those of `Paged`, a `ragged` cache those of `Ragged`, a `bucket` cache those of
-`Bucketed`, a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`.
-Further chapters need further methods: a cache those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`),
-`Questioning` (`questions`), `Packing` (`parcels`, paged caches too), `Planning` (`mem`), `Attending` (`attention`,
-stores and paged caches too); a pool whose rows are on their way those of `Transferring` (`parcels`); a store those
-of `Batching` (`batch`); the adapter itself those of `Speculating` (`draft`), `Fitting` (`mem`), `Rotating`
-(`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy), what the adapter's own `place`
-made of them, or arrays of its engine (`OwnArrays`). Calls may return before their work is done, if it can be waited
-for (`Asynchronous`).
+methods of `Cache`, a `sink` those of `Positioned` and `Keeping` too. A `copy` buffer has those of `Buffer`, a
+`store` those of `Store`, a `page` cache those of `Paged`. A `ragged` cache has those of `Ragged`, a `bucket` cache
+those of `Bucketed`, a `layers` cache those of `Layered`, a `keyed` pool those of `PrefixCache`. Further chapters
+need further methods. A cache needs those of `Masking` (chapter `mask`), `Snapshotting` (`snapshot`), `Questioning`
+(`questions`) and `Planning` (`mem`). It needs those of `Packing` (`parcels`) and `Attending` (`attention`), which
+paged caches need too, and stores `Attending`. A pool whose rows are on their way needs those of `Transferring`
+(`parcels`), a store those of `Batching` (`batch`). The adapter itself needs those of `Speculating` (`draft`),
+`Fitting` (`mem`), `Rotating` (`rope`), `Metered` (`residency`). Arrays at this boundary are host arrays (numpy),
+what the adapter's own `place` made of them, or arrays of its engine (`OwnArrays`). Calls may return before their
+work is done, if it can be waited for (`Asynchronous`).
 
 Every method either does all of its work, or raises `Refused` or `Unsupported` and changes nothing.
 """

@@ -26,8 +26,8 @@ DOES = ("ask", "submit", "step", "cancel", "wait")
 
 @dataclass(frozen=True)
 class Part:
-    """Tokens of a prompt: `count` new ones, each following the one before if they are `up`; or those of a text from
-    `start` to `stop` (None: to its end), if a request is its `source`."""
+    """Tokens of a prompt: `count` new ones, each following the one before if they are `up`. If a request is its
+    `source`, they are those of a text from `start` to `stop` (None: to its end)."""
 
     count: int = 0
     up: bool = False

@@ -129,7 +129,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
             if name in under_test.adapter.chapters:
                 yield (
                     f"explore {chapter}",
-                    partial(under_test.explore, caches.traces(name, KINDS[chapter]), name),
+                    partial(under_test.explore, partial(caches.traces, name, KINDS[chapter]), name),
                 )
 
 
