@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import strategies as st
 
-from kvadapters import reference
 from kvconform.bugs import known_bugs
 from kvconform.checks import covers, exploration, large, suite
 from kvconform.checks.check import Check
@@ -39,12 +38,6 @@ from support import fakes
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spec", "reference", "adapters", "conformance", "reports")
-
-
-def again(module: Any) -> Callable[[], object]:
-    """Load a module anew, beside the one that is there."""
-    code = compile(Path(module.__file__).read_text(encoding="utf-8"), module.__file__, "exec")
-    return lambda: exec(code, {"__name__": module.__name__})
 
 
 def observed() -> list[str]:
@@ -68,14 +61,14 @@ ROOMS = {
         ),
     ),
     "costs": Room("kvspec.costs", lambda: [costs.of_chapter.__wrapped__(chapter) for chapter in RECORDS]),
-    "kvref": Room("kvref", again(reference)),
+    "kvref": Room("kvref", lambda: (registry.members("kvref"), [*registry.ByKind("kvref").values()])),
     "list_model": Room("kvref.list_model", lambda: registry.objects("kvref.list_model", "model")),
     "strategies": Room(
         "kvconform.generate.strategies",
         lambda: (
             strategies.planned(),
             strategies.explorations(),
-            strategies.traces_of("store"),
+            registry.objects("kvconform.generate.strategies", "explored"),
             walks.given_by.__wrapped__(),
         ),
     ),
