@@ -52,6 +52,8 @@ class Block:
     garbage-collected. `releases` counts the releases of all blocks."""
 
     releases: ClassVar[int] = 0
+    reached: Array | None = None
+    """Its bytes where they lie, `[nbytes]`, once the host has reached them."""
 
     def __init__(self, handle: Any, nbytes: int, meter: Meter) -> None:
         self.handle, self.nbytes, self._meter = handle, nbytes, meter
@@ -64,7 +66,7 @@ class Block:
     def release(self) -> None:
         """Release the memory; releasing again does nothing. Work already launched may still use it."""
         if self.handle is not None:
-            self.handle = None
+            self.handle = self.reached = None
             Block.releases += 1
             self._meter.frees += 1
             self._meter.live_bytes -= self.nbytes
@@ -89,6 +91,18 @@ class Pinning(Protocol):
     def pinned(self, nbytes: int) -> Block | None:
         """Allocate memory of the host that the device copies to by itself, as `Runtime.copy` does. None where the
         device's memory is the host's. Raises MemoryError."""
+
+
+@runtime_checkable
+class Reaching(Protocol):
+    """A runtime whose device may have its memory where the host has: then the host writes there while it rests."""
+
+    def resting(self) -> bool:
+        """Tell whether the host may write now: nothing runs, is captured or is timed."""
+
+    def reach(self, block: Block) -> Array:
+        """Give the bytes of a block where they lie, `[nbytes]`, u8, while it rests. They stay there until the block
+        is released."""
 
 
 Started = Callable[..., None]

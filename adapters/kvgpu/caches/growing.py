@@ -69,10 +69,10 @@ class Growing(snapshot.Restoring, Packing, Attending):
 
     def _room(self, live: int, n: int) -> Rows:
         """The buffer if n rows fit behind the live ones, else a longer one with copies of the live rows."""
-        old, slots = self.store.rows, self._slots(live, n)
-        if old is not None and slots == old.slots:
+        old = self.store.rows
+        if old is not None and live + n <= old.slots:
             return old
-        new = self.store.allocated(slots)
+        new = self.store.allocated(self._slots(live, n))
         if old is not None:
             self.store.move(live, old.place.span(), new.place.span())
         return new

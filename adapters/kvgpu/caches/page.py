@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from operator import index
 from typing import Any
 
@@ -15,8 +16,9 @@ from kvgpu.caches.queries import Fit, asked, demand, empty, nothing
 from kvgpu.caches.transfers import Table, Transfers
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
-from kvgpu.memory.page_pool import ENTRY, Pool
+from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
@@ -36,11 +38,12 @@ class Pages(Transfers):
         super().__init__()
         self.config, self.space, self.pool = config, space, Pool(space, config)
         self.numbered: list[Table | None] = []
+        self._unused: list[int] = []
 
     def _open(self, pages: Sequence[int], length: int) -> int:
         """Give a table the lowest number that is not in use."""
-        made = Table(self.space, pages, length, self.pool.total)
-        number = next((i for i, table in enumerate(self.numbered) if table is None), len(self.numbered))
+        made = Table(self.pool, pages, length)
+        number = heappop(self._unused) if self._unused else len(self.numbered)
         self.numbered[number : number + 1] = [made]
         return number
 
@@ -113,11 +116,12 @@ class Pages(Transfers):
         self.pool.give(gone)
 
     def drop(self, sequence: int) -> None:
-        """Drop a sequence, and free the memory of its table."""
+        """Drop a sequence; another one gets the memory of its table."""
         table = self._demand(sequence)
         self._shorten(table, 0)
-        table.there.release()
+        self.pool.spare.append(table.there)
         self.numbered[sequence] = None
+        heappush(self._unused, sequence)
         while self.numbered and self.numbered[-1] is None:
             del self.numbered[-1]
 

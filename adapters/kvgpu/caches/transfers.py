@@ -10,7 +10,8 @@ import numpy as np
 
 from kvgpu.caches import parcels
 from kvgpu.memory.buffers import Workspace
-from kvgpu.memory.page_pool import ENTRY, Pool
+from kvgpu.memory.by_hand import ENTRY
+from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Pair
 from kvspec.geometry import Config
 from kvspec.parcels import Parcel
@@ -21,11 +22,10 @@ class Table:
     """The block table of a sequence, and its length. `there` is the table on the device, with room for every page
     of the pool; only the entries of `pages` are read."""
 
-    def __init__(self, space: Workspace, pages: Sequence[int], length: int, room: int) -> None:
-        self.pages, self.length = list(pages), length
-        self.there = space.runtime.allocate(room * ENTRY.itemsize)
-        if self.pages:
-            space.runtime.upload(np.array(self.pages, ENTRY), self.there)
+    def __init__(self, pool: Pool, pages: Sequence[int], length: int) -> None:
+        self.pages, self.length, self.there = list(pages), length, pool.room()
+        if pages and not pool.rows.by_hand.number(self.there, 0, pages):
+            pool.space.runtime.upload(np.array(pages, ENTRY), self.there)
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Transfers(ABC):
     def sent(self, transfer: int) -> Parcel:
         """Download the rows of a transfer by its own table, and give its pages back."""
         flying = self._demand_flying(transfer, expected=False)
-        table = Table(self.space, flying.pages, flying.length, self.pool.total)
+        table = Table(self.pool, flying.pages, flying.length)
         made = self._read(table)
-        table.there.release()
+        self.pool.spare.append(table.there)
         self._end(transfer)
         return made
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from kvgpu.caches.attention import Pages, Positions, Runs
 from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Geometry, Place, replace
-from kvgpu.memory.page_pool import ENTRY
 from kvgpu.runtime import Block
 from kvspec.geometry import DTYPES, Config
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from kvgpu.caches.page import Pages
 from kvgpu.captured.pool_batch import NOBODY, PoolBatch
-from kvgpu.memory.page_pool import ENTRY
+from kvgpu.memory.by_hand import ENTRY
 from kvspec.contract import Pair
 from kvspec.refusals import common as refusals
 from kvspec.refusals import page as refusals_page

@@ -9,9 +9,9 @@ import numpy as np
 from kvgpu.caches.attention import Pages
 from kvgpu.captured.batch import Batch, behind
 from kvgpu.memory.buffers import Workspace
+from kvgpu.memory.by_hand import LENGTH
 from kvgpu.memory.layout import Geometry, Place
 from kvgpu.memory.page_pool import Pool
-from kvgpu.memory.row_groups import LENGTH
 from kvgpu.runtime import Work
 from kvspec.contract import Pair
 from kvspec.geometry import Config
@@ -31,7 +31,7 @@ class PoolBatch(Batch):
         taken = Place.packed(space.runtime.allocate(step.packed(config.kv_heads)[1]), step, config.kv_heads)
         super().__init__(space, config, taken, sequences)
         self.tables, self.apart = self.tabled(pool.size), layers * config.kv_heads * pool.size
-        self.ends = space.runtime.allocate(sequences * layers * LENGTH)
+        self.ends = space.runtime.allocate(sequences * layers * LENGTH.itemsize)
         self.lengths = np.full(sequences, NOBODY, np.int64)
         self._until = np.full(sequences, self.max_len)
         self._look_ahead()

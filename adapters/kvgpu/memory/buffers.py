@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from kvgpu.memory import device_arrays as resident
+from kvgpu.memory.by_hand import ByHand
 from kvgpu.memory.layout import Geometry, Place, Span, aligned, move, writer
 from kvgpu.memory.rope_tables import Tables
 from kvgpu.runtime import Block, Hosting, Runtime, Work
@@ -47,9 +48,20 @@ class Rows:
         self._prepare()
 
     @cached_property
+    def by_hand(self) -> ByHand:
+        """Give what the host may do itself."""
+        return ByHand(self.runtime, self.geometry, self.place)
+
+    @cached_property
     def write_row(self) -> Callable[[Place, int], None]:
         """Write one packed row to a slot."""
-        return writer(self.runtime, self.geometry, self.place)
+        put, heads, launch = self.by_hand.put, self.geometry.heads, writer(self.runtime, self.geometry, self.place)
+
+        def write(source: Place, at: int) -> None:
+            if not put(source, at, 0, heads):
+                launch(source, at)
+
+        return write
 
     def _prepare(self) -> None:
         words, ends = self.block.nbytes // 4, [aligned4(end) // 4 for end in self.ends]

@@ -46,6 +46,8 @@ class Slots:
         self.space, self.config, self.geometry = space, config, Geometry.of(config)
         self.codec, self.residual = Codec(space, config), Residual(space, config)
         self.rows: Rows | None = None
+        dtype = DTYPES[config.dtype]
+        self._one_row = config.shape("k", 1), config.shape("v", 1), dtype, dtype
 
     @property
     def slots(self) -> int:
@@ -85,7 +87,8 @@ class Slots:
 
     def demand(self, clause: str, keys: Array, values: Array) -> None:
         """Refuse rows of another geometry, and keys that are not as many as the values."""
-        if not fitting(self.config, keys, values):
+        a_row = (keys.shape, values.shape, keys.dtype, values.dtype) == self._one_row
+        if not a_row and not fitting(self.config, keys, values):
             raise refusals.rows(clause, self.config, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0, whole: bool = False) -> Pair:

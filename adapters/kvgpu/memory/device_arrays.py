@@ -63,15 +63,17 @@ def fetched(there: DeviceRows) -> Array:
     return found.view(there.dtype).reshape(there.shape)
 
 
-def source(runtime: Runtime, rows: int, *arrays: Any) -> Place | None:
+def source(runtime: Runtime, rows: int, keys: Any, values: Any = None) -> Place | None:
     """Give keys and values in place, if they are on this device; None if they are on the host.
 
     Raises ValueError if they are in different places, or both on another device.
     """
-    there = [a.runtime for a in arrays if isinstance(a, DeviceRows)]
-    if not there:
-        return None
-    if there != [runtime] * len(arrays):
+    if (
+        isinstance(keys, DeviceRows)
+        and isinstance(values, DeviceRows)
+        and keys.runtime is values.runtime is runtime
+    ):
+        return Place(keys.block, values.block, keys.at, values.at, rows)
+    if isinstance(keys, DeviceRows) or isinstance(values, DeviceRows):
         raise ValueError("keys and values must both be on the host, or both on the device of this cache")
-    keys, values = arrays
-    return Place(keys.block, values.block, keys.at, values.at, rows)
+    return None

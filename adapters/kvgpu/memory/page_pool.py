@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from kvgpu.memory.buffers import LINE, Rows, Workspace
+from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.layout import Geometry, Place, move, replace
 from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
@@ -20,14 +21,11 @@ from kvspec.geometry import DTYPES, Array, Config
 BEGINS = 3, 6, 7
 """The integers of the launch that say the first position, and where packed keys and values begin."""
 
-ENTRY = np.dtype(np.int32)
-"""An entry of a block table on the device."""
-
 
 class Pool:
     """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind the pool's first row. As all rows, these
     are poisoned until written. Only the host knows which pages are free, and how many tables have each of the
-    others."""
+    others. `spare` is the memory of tables that are gone."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         assert config.pages is not None and config.page_size is not None
@@ -37,6 +35,7 @@ class Pool:
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))
         self.tables: Counter[int] = Counter()
+        self.spare: list[Block] = []
         if config.debug:
             self._poison(0, config.pages)
 
@@ -44,10 +43,15 @@ class Pool:
         """Count the pages for this many rows."""
         return (rows + self.size - 1) // self.size
 
+    def room(self) -> Block:
+        """Give memory for a table of every page: of one that nobody has any longer, if there is such."""
+        return self.spare.pop() if self.spare else self.space.runtime.allocate(self.total * ENTRY.itemsize)
+
     def take(self, count: int) -> list[int]:
         """Take the lowest free pages, each for one table; the caller has checked that enough are free."""
         taken = [heappop(self.free) for _ in range(count)]
-        self.tables.update(taken)
+        for page in taken:
+            self.tables[page] = 1
         return taken
 
     def share(self, table: Iterable[int]) -> None:
@@ -82,17 +86,21 @@ class Pool:
 
     def copy(self, page: int, to: int, rows: int) -> None:
         """Copy the first rows of one page to another; one launch."""
-        move(self.space.runtime, self.geometry, rows, self.page(page).span(), self.page(to).span())
+        heads = self.config.kv_heads
+        if not self.rows.by_hand.copy(page * heads, to * heads, heads, rows):
+            move(self.space.runtime, self.geometry, rows, self.page(page).span(), self.page(to).span())
 
     def number(self, table: Block, first: int, pages: Sequence[int]) -> None:
         """Write entries of a block table on the device, from `first` on; one launch for each run of pages."""
-        for page, count in runs(pages):
+        by_hand = self.rows.by_hand.number(table, first, pages)
+        for page, count in () if by_hand else runs(pages):
             self.space.runtime.launch("number", Work(1, count), table, first, count, page)
             first += count
 
     def scatter(self, rows: Place, table: Block, first: int) -> None:
         """Copy packed rows to the pages of a table, from position `first` on; one launch."""
-        self._through(rows, table, first, gather=False)
+        if rows.slots > 1 or not self.rows.by_hand.put_through(table, first, rows, self.config.kv_heads):
+            self._through(rows, table, first, gather=False)
 
     def gathered(self, table: Block, n: int) -> Pair:
         """Download the first n rows of a table, `[kv_heads, n, dim]`; one launch."""

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvgpu.memory.buffers import Rows, Workspace
+from kvgpu.memory.by_hand import LENGTH
 from kvgpu.memory.layout import Geometry, Place, replace
 from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
-
-LENGTH = 8
-"""Bytes of a length on the device."""
 
 BEGINS = 6, 7
 """The integers of the launch that say where packed keys and values begin."""
@@ -38,7 +36,7 @@ class Layers:
         self._codecs: dict[int, Codec] = {}
         self._row_writers: dict[tuple[int, int], Started] = {}
         self.rows = Rows(space.runtime, self.geometry, config.max_len)
-        self.lengths = space.runtime.allocate(groups * LENGTH)
+        self.lengths = space.runtime.allocate(groups * LENGTH.itemsize)
         self.set_lengths([0] * groups)
         self.clear()
 
@@ -92,9 +90,11 @@ class Layers:
     def place(self, source: Place, first: int, groups: int) -> None:
         """Write the rows `[groups, kv_heads, n, dim]` behind the lengths of the groups from `first` on, and advance
         these by n: in one launch if n is 1, in two otherwise."""
-        self.put(source, first, groups, advance=source.slots == 1)
         if source.slots != 1:
+            self.put(source, first, groups)
             self.bound(first, groups, high=self.rows.slots, add=source.slots)
+        elif not self.rows.by_hand.put_behind(self.lengths, first, groups, source, self.config.kv_heads):
+            self.put(source, first, groups, advance=True)
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
         """Write rows as `place` does; lengths move only with `advance`, which takes a single row: as that is done

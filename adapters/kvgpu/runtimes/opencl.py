@@ -143,12 +143,17 @@ class OpenCLRuntime:
     def _ask_for_huge_pages(self, made: Any, nbytes: int) -> None:
         """Ask once for each buffer, before it is written; the pool gives it out again."""
         self._asked.add(made.int_ptr)
-        flags = self._cl.map_flags
         with suppress(self._cl.Error):  # it is advice, and no reason to fail
-            there, _ = self._cl.enqueue_map_buffer(self._mapping, made, flags.READ, 0, (nbytes,), np.uint8)
-            huge_pages.ask(there.ctypes.data, nbytes)
-            there.base.release(self._mapping)
-            self._mapping.finish()
+            self._mapped(self._mapping, made, nbytes, lambda address: huge_pages.ask(address, nbytes))
+
+    def _mapped(self, queue: Any, made: Any, nbytes: int, use: Callable[[int], None]) -> int:
+        """Map a buffer while its address in the host's memory is used, and give that."""
+        there, _ = self._cl.enqueue_map_buffer(queue, made, self._cl.map_flags.READ, 0, (nbytes,), np.uint8)
+        address: int = there.ctypes.data
+        use(address)
+        there.base.release(queue)
+        queue.finish()
+        return address
 
     def hosted(self, nbytes: int) -> HostBlock | None:
         """Give new memory of the host as a block, on a CPU where it is large. Raises MemoryError."""

@@ -38,7 +38,7 @@ class Queues:
 
     def launching(self, small: bool) -> Any:
         """Give the queue for a launch."""
-        return self._caller if small and self._caller is not None and self._idle() else self.streaming()
+        return self._caller if small and self.idle() else self.streaming()
 
     def streaming(self) -> Any:
         """Give the queue for a command that is large or unknown."""
@@ -53,8 +53,11 @@ class Queues:
         self.own.finish()
         return self._caller
 
-    def _idle(self) -> bool:
-        return self.newest is None or self.newest.command_execution_status == self._complete
+    def idle(self) -> bool:
+        """Tell whether the calling thread may do work itself: the device has that, and nothing runs."""
+        if self.newest is not None and self.newest.command_execution_status == self._complete:
+            self.newest = None
+        return self.newest is None and self._caller is not None
 
     def finish(self) -> None:
         """Wait until everything is done."""

@@ -1,0 +1,117 @@
+"""Rows that the host writes itself, where they lie in the device's memory: shorter than any launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy import ndarray
+
+from kvgpu.memory.layout import Geometry, Place
+from kvgpu.runtime import Block, Reaching, Runtime
+from kvspec.geometry import Array
+
+MOST = 1 << 18
+"""Bytes that one thread writes in less time than it takes to wake the others."""
+
+ENTRY = np.dtype(np.int32)
+"""An entry of a block table on the device."""
+
+LENGTH = np.dtype(np.int64)
+"""A length on the device."""
+
+
+class ByHand:
+    """The slots of a place, while its blocks are allocated. Each method tells whether the host did the work, which
+    it does while the device rests and the rows are few; if not, the caller launches a kernel.
+
+    Heads are counted as in the place's geometry: head h begins `h * slots` rows behind the first one. A row is one
+    element, of bytes without a meaning."""
+
+    def __init__(self, runtime: Runtime, geometry: Geometry, place: Place) -> None:
+        self._place, self._heads, self._meter = place, geometry.heads, runtime.meter
+        self._key, self._value = (np.dtype(f"V{size}") for size in (geometry.k_bytes, geometry.v_bytes))
+        self._each = geometry.k_bytes + geometry.v_bytes
+        self._most = MOST // self._each
+        self._reaching = runtime if isinstance(runtime, Reaching) else Never()
+        self._resting = self._reaching.resting
+
+    @cached_property
+    def _rows(self) -> tuple[Array, Array]:
+        """Give keys and values where they lie, `[slots, heads]`."""
+        place, shape = self._place, (self._heads, self._place.slots)
+        keys = np.ndarray(shape, self._key, self._reached(place.keys), place.keys_at)
+        values = np.ndarray(shape, self._value, self._reached(place.values), place.values_at)
+        return keys.T, values.T
+
+    def _reached(self, block: Block) -> Array:
+        """Give the bytes of a block where they lie, `[nbytes]`, u8."""
+        if block.reached is None:
+            assert block.handle is not None, "a block that was released is written or read"
+            block.reached = self._reaching.reach(block)
+        return block.reached
+
+    def put(self, source: Place, slot: int, first: int, heads: int) -> bool:
+        """Write a packed row of some heads to a slot of as many heads, from the `first` on."""
+        if heads > self._most or not self._resting():
+            return False
+        assert self._place.keys.handle is not None and slot >= 0, f"slot {slot} of {self._place}"
+        keys, values, end = *self._rows, first + heads
+        k, v, keys_at, values_at, _ = source
+        keys[slot, first:end] = ndarray(heads, self._key, self._reached(k), keys_at)
+        values[slot, first:end] = ndarray(heads, self._value, self._reached(v), values_at)
+        self._meter.device_to_device += heads * self._each
+        return True
+
+    def put_through(self, table: Block, position: int, source: Place, heads: int) -> bool:
+        """Write a packed row to where a block table says that a position lies, if places are pages."""
+        if not self._resting():
+            return False
+        entry, slot = divmod(position, self._place.slots)
+        return self.put(source, slot, self._numbers(ENTRY, table, entry, 1).item() * heads, heads)
+
+    def put_behind(self, lengths: Block, first: int, groups: int, source: Place, heads: int) -> bool:
+        """Write a packed row of each of some groups of heads behind their length, and advance that, where it is the
+        same for all."""
+        if not self._resting():
+            return False
+        held = self._numbers(LENGTH, lengths, first, groups)
+        slot, *others = held.tolist()
+        if others.count(slot) != len(others) or not self.put(source, slot, first * heads, groups * heads):
+            return False
+        held += 1
+        return True
+
+    def number(self, table: Block, first: int, pages: Sequence[int]) -> bool:
+        """Write entries of a block table, from `first` on."""
+        if not self._resting():
+            return False
+        self._numbers(ENTRY, table, first, len(pages))[:] = pages
+        return True
+
+    def _numbers(self, dtype: np.dtype[np.signedinteger], block: Block, first: int, count: int) -> Array:
+        """Give so many numbers of a block where they lie."""
+        return np.ndarray(count, dtype, self._reached(block), first * dtype.itemsize)
+
+    def copy(self, first: int, to: int, heads: int, rows: int) -> bool:
+        """Copy the first rows of some heads to as many others."""
+        if heads * rows > self._most or not self._resting():
+            return False
+        assert self._place.keys.handle is not None, f"{self._place} was released"
+        for part in self._rows:
+            part[:rows, to : to + heads] = part[:rows, first : first + heads]
+        self._meter.device_to_device += heads * rows * self._each
+        return True
+
+
+class Never:
+    """Stands for a runtime whose device has memory of its own."""
+
+    def resting(self) -> bool:
+        """Tell that the host may not write."""
+        return False
+
+    def reach(self, block: Block) -> Array:
+        """Raise RuntimeError."""
+        raise RuntimeError("the host does not reach the memory of this device")

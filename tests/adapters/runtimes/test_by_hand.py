@@ -1,0 +1,207 @@
+"""What the host writes itself: the same bytes as the kernels write, and only while nothing else is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvgpu.adapter import Caches
+from kvgpu.adapters import OpenCLFast
+from kvgpu.memory import by_hand
+from kvgpu.memory.layout import Place
+from kvspec.geometry import DTYPES, Array, Config
+from support.device.devices import adapter
+
+SHAPE: dict[str, Any] = {"kv_heads": 3, "k_dim": 5, "v_dim": 2}
+CONFIGS: dict[str, Config] = {
+    "growing": Config(batch=2, step=16, **SHAPE),
+    "ring": Config(batch=2, window=3, step=4, **SHAPE),
+    "store": Config(layers=3, max_len=9, **SHAPE),
+    "page": Config(page_size=2, pages=12, **SHAPE),
+}
+
+
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.fixture(scope="module")
+def fast() -> Caches:
+    found = OpenCLFast(checks=True)
+    if not found.runtime.resting():
+        pytest.skip("the host does not reach the memory of this device")
+    return found
+
+
+@pytest.fixture
+def busy(fast: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The device is never at rest."""
+    monkeypatch.setattr(fast.runtime._queues, "idle", lambda: False)
+    yield
+
+
+def rows(kind: str, config: Config, n: int = 1) -> list[Array]:
+    """Make rows that differ in every element, and from those made before."""
+    entries = config.layers if kind == "store" else config.batch
+    shapes = [(entries, config.kv_heads, n, dim) for dim in (config.k_dim, config.v_dim)]
+    return [RANDOM.integers(0, 1 << 16, shape, np.uint16).view(DTYPES["f16"]) for shape in shapes]
+
+
+def bits(pairs: Any) -> list[bytes]:
+    return [np.asarray(array).tobytes() for pair in pairs for array in pair]
+
+
+def content(kind: str, cache: Any) -> list[bytes]:
+    """Give all bytes that a cache holds."""
+    if kind == "page":
+        return bits(cache.read_sequence(i) for i, n in enumerate(cache.sequences()) if n >= 0)
+    if kind == "store":
+        return bits(cache.read(layer) for layer in range(3))
+    return bits([cache.read("state")])
+
+
+def steps(kind: str, give: Callable[..., Any]) -> Iterator[Callable[[Any], Any]]:
+    """Give what is done to a cache: appends of single rows, and what lies around them."""
+    config = CONFIGS[kind].changed(dtype="f16")
+    if kind == "page":
+        yield lambda cache: cache.admit()
+    for n in (3, 1, 1, 1):
+        new = give(*rows(kind, config, n))
+        yield lambda cache, new=new: cache.append(*new)
+    if kind == "page":
+        for sequence, new in ((1, give(*rows(kind, config))), (0, give(*rows(kind, config)))):
+            yield lambda cache, sequence=sequence: cache.fork(0, 5) if sequence else None
+            yield lambda cache, sequence=sequence, new=new: cache.append(*new, sequence)
+    if kind == "store":
+        new = give(*(array[:1] for array in rows(kind, config)))
+        yield lambda cache: cache.append(*new, 1)
+        more = give(*rows(kind, config))
+        yield lambda cache: cache.append(*more)
+
+
+def done(kind: str, on: Any, turns: list[tuple[Array, Array]]) -> Any:
+    """Do the steps with these rows on an adapter."""
+    taken = iter(turns)
+    cache = on.open(kind, CONFIGS[kind].changed(dtype="f16"))
+    for step in steps(kind, lambda *_: on.place(*next(taken))):
+        step(cache)
+    return cache
+
+
+def some(kind: str) -> list[tuple[Array, Array]]:
+    made: list[tuple[Array, Array]] = []
+    list(steps(kind, lambda *arrays: made.append(arrays)))
+    return made
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_the_host_writes_what_kernels_write(kind: str, fast: Any) -> None:
+    turns = some(kind)
+    wanted = content(kind, done(kind, adapter(), turns))
+    assert content(kind, done(kind, fast, turns)) == wanted and len({*wanted}) > 1
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_row_is_launched_while_the_device_works(kind: str, fast: Any, busy: None) -> None:
+    turns, before = some(kind), fast.runtime.meter.launches
+    cache = done(kind, fast, turns)
+    assert fast.runtime.meter.launches - before >= len(turns)
+    assert content(kind, cache) == content(kind, done(kind, adapter(), turns))
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_row_that_the_host_writes_is_no_launch(kind: str, fast: Any) -> None:
+    cache = fast.open(kind, CONFIGS[kind].changed(dtype="f16"))
+    for step in steps(kind, fast.place):
+        step(cache)
+        break
+    if kind != "page":
+        cache.append(*fast.place(*rows(kind, CONFIGS[kind].changed(dtype="f16"), 2)))
+    new = fast.place(*rows(kind, CONFIGS[kind].changed(dtype="f16")))
+    fast.synchronise()
+    before = fast.runtime.meter.reading()
+    cache.append(*new)
+    moved = sum(array.shape[0] * 3 * array.shape[3] * 2 for array in new)
+    assert fast.runtime.meter.since(before) == {"device_to_device": moved}
+
+
+def test_a_row_that_is_timed_or_captured_is_launched(fast: Any) -> None:
+    cache = fast.open("growing", CONFIGS["growing"].changed(dtype="f16"))
+    new = fast.place(*rows("growing", CONFIGS["growing"]))
+    cache.append(*new)
+    assert fast.elapsed(lambda: cache.append(*new)) > 0
+    wanted = content("growing", cache)
+    captured = fast.runtime.capture(lambda: cache.store.rows.write_row(_place(new), 2))
+    assert content("growing", cache) == wanted
+    cache.append(*new)
+    cache.store.rows.write_row(_place(fast.place(*rows("growing", CONFIGS["growing"]))), 2)
+    assert content("growing", cache)[0] != content("growing", cache)[1]
+    captured.replay()
+    keys = cache.read("state").keys.view(np.uint16)
+    assert (keys[:, :, 2] == keys[:, :, 1]).all()
+
+
+def _place(new: Any) -> Place:
+    return Place(new[0].block, new[1].block, new[0].at, new[1].at, 1)
+
+
+def test_nothing_is_written_to_memory_that_was_released(fast: Any) -> None:
+    cache = fast.open("growing", CONFIGS["growing"].changed(dtype="f16"))
+    new = fast.place(*rows("growing", CONFIGS["growing"]))
+    cache.append(*new)
+    kept = cache.store.rows
+    cache.free()
+    with pytest.raises(AssertionError):
+        kept.write_row(_place(new), 0)
+    cache.append(*new)
+    new[0].block.release()
+    with pytest.raises(AssertionError, match="released"):
+        cache.append(*new)
+
+
+@pytest.mark.parametrize("most", [0, 13, 14])
+def test_few_rows_alone_are_the_hosts(most: int, fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of all six heads has 84 bytes."""
+    monkeypatch.setattr(by_hand, "MOST", 6 * most)
+    cache = fast.open("growing", CONFIGS["growing"].changed(dtype="f16"))
+    new = fast.place(*rows("growing", CONFIGS["growing"]))
+    cache.append(*new)
+    before = fast.runtime.meter.launches
+    cache.append(*new)
+    assert fast.runtime.meter.launches - before == (most < 14)
+
+
+def test_a_memory_that_the_host_does_not_reach_is_left_alone(fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a device that copies a buffer where it is mapped."""
+    kept: list[Any] = []
+
+    def copied(block: Any) -> Array:
+        kept.append(np.zeros(block.nbytes, np.uint8))
+        return kept[-1]
+
+    assert fast.runtime._tried()
+    monkeypatch.setattr(fast.runtime, "reach", copied)
+    assert not fast.runtime._tried() and len(kept) == 1
+
+
+def test_numbers_of_sequences_are_given_again_from_the_lowest(fast: Any) -> None:
+    cache = fast.open("page", CONFIGS["page"].changed(dtype="f16"))
+    assert [cache.admit() for _ in range(5)] == [0, 1, 2, 3, 4]
+    for number in (1, 3, 4):
+        cache.drop(number)
+    assert cache.sequences() == [0, -1, 0]
+    assert [cache.admit() for _ in range(4)] == [1, 3, 4, 5]
+
+
+def test_the_table_of_a_dropped_sequence_serves_the_next(fast: Any) -> None:
+    cache = fast.open("page", CONFIGS["page"].changed(dtype="f16"))
+    cache.append(*fast.place(*rows("page", CONFIGS["page"], 3)), cache.admit())
+    cache.drop(cache.fork(0, 3))
+    before = fast.runtime.meter.allocations
+    new = fast.place(*rows("page", CONFIGS["page"]))
+    cache.append(*new, cache.fork(0, 3))
+    assert fast.runtime.meter.allocations - before == 1  # the rows that were placed
+    assert [a.tobytes() for a in cache.read_sequence(1)] != [a.tobytes() for a in cache.read_sequence(0)]
+    assert np.array_equal(cache.read_sequence(1).keys[:, :3], cache.read_sequence(0).keys, equal_nan=True)
