@@ -38,21 +38,25 @@ class Recording(NamedTuple):
 
 
 class Recorder:
-    """Whether a runtime is capturing, that is, whether launches are noted, and what it has captured so far."""
+    """Whether a runtime is capturing, and what it has captured so far."""
 
     def __init__(self, meter: Meter) -> None:
         self.meter = meter
-        self.capturing = False
-        self._launches: list[Launch] = []
+        self._launches: list[Launch] | None = None
+
+    @property
+    def capturing(self) -> bool:
+        """Whether launches are noted."""
+        return self._launches is not None
 
     def refuse(self, call: str) -> None:
         """Raise RuntimeError if the runtime is capturing: `call` is more than launching a kernel."""
-        if self.capturing:
+        if self._launches is not None:
             raise RuntimeError(f"{call} while capturing: captured work may launch kernels, and nothing else")
 
     def takes(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> bool:
         """Note a launch if the runtime is capturing, and say whether it is."""
-        if not self.capturing:
+        if self._launches is None:
             return False
         self._launches.append(Launch(kernel, work, args))
         return True
@@ -61,12 +65,12 @@ class Recorder:
         """Have `work` done while every launch is noted. The meter stays as it was: nothing moves until a replay."""
         self.refuse("capture")
         before, launches = self.meter.device_to_device, list[Launch]()
-        self._launches, self.capturing = launches, True
+        self._launches = launches
         try:
             work()
             return Recording(tuple(launches), self.meter.device_to_device - before)
         finally:
-            self._launches, self.capturing, self.meter.device_to_device = [], False, before
+            self._launches, self.meter.device_to_device = None, before
 
 
 class Replayable:
