@@ -36,10 +36,9 @@ def fast() -> Caches:
 
 
 @pytest.fixture
-def busy(fast: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def busy(fast: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The device is never at rest."""
     monkeypatch.setattr(fast.runtime._queues, "idle", lambda: False)
-    yield
 
 
 def rows(kind: str, config: Config, n: int = 1) -> list[Array]:
