@@ -39,7 +39,7 @@ GROWS = 4
 Then no trace is blamed for what others leaked."""
 
 PATIENCE = 6
-"""A run of a slow engine has this many times the time that its operations took before."""
+"""What a slow engine is asked has this many times the time that operations took before."""
 
 REMEMBERED = 64
 """Answers by which the time of an operation is known."""
@@ -226,10 +226,9 @@ class Worker:
     def _allowed(self, operations: int) -> float:
         """Give the seconds allowed for the answer to a question of so many operations. Each has a deadline, up to
         some number of them. More time is allowed if the answers so far tell that so many operations take
-        longer."""
+        longer, as they do in a simulator, or on a machine with much other work."""
         each = self.deadline if self._begun else self.start_deadline
-        few = each * min(operations, MOST_FOR_A_RUN)
-        return few if operations <= MOST_FOR_A_RUN else max(few, PATIENCE * self._pace.seconds(operations))
+        return max(each * min(operations, MOST_FOR_A_RUN), PATIENCE * self._pace.seconds(operations))
 
     def _exchange(self, child: Process, allowed: float) -> Answer:
         """Write and read together until one whole answer is there."""

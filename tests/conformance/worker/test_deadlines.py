@@ -88,6 +88,16 @@ def test_the_time_of_a_long_run_follows_from_what_calls_took(monkeypatch: pytest
     assert [found.result for _, found in seen.steps] == ["ok"] * 4
 
 
+@pytest.mark.parametrize(("each", "wanted"), [(0.1, 1.5), (0.4, 6 * 0.4)])
+def test_a_call_of_a_slow_engine_has_the_time_that_calls_took(each: float, wanted: float) -> None:
+    with worker(fakes.adapter("SlowToAppend"), deadline=1.5) as w:
+        w._begun = True
+        for _ in range(client.KNOWN):
+            w._pace.note(1, each)
+        assert w._allowed(1) == pytest.approx(wanted)
+        assert w._allowed(2) == pytest.approx(max(3.0, 12 * each))
+
+
 def test_an_engine_that_hangs_in_a_long_run_costs_no_more_than_its_calls_tell() -> None:
     pace = client.Pace()
     for _ in range(2):
