@@ -3,17 +3,20 @@ search does.
 
 Its sequences have one length: what is shorter, callers pad, and keep a mask of. Not claimed: blocks of unequal
 lengths, trims by unequal counts and over a window. It has no calls that join sequences or take them out. `update`
-returns the tensors of the cache, so that nobody else owns them.
+returns the tensors of the cache, so that nobody else owns them. Lengths are the caller's: the adapter cuts off what
+no sequence owns, and refuses lengths that are none of a block (RAGGED-9).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvadapters.engines import transformers as one
+from kvadapters.update import FORMS
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config
@@ -25,7 +28,7 @@ try:
 except ImportError as e:
     raise CannotRun(f"torch cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
-WITHOUT = ("scribble", "right", "uneven", "zero", "wide", "each", "back", "extend")
+WITHOUT = ("scribble", "right", "uneven", "zero", "each", "back", "extend")
 """What a `DynamicCache` has no calls for, or leaves to its caller."""
 
 
@@ -35,20 +38,34 @@ class EvenBatch:
     def __init__(self, config: Config) -> None:
         if config.padding != "left":
             raise Unsupported("transformers pads on the left")
-        self.made, self.config, self.batch = one.dynamic(config), config, config.batch
+        self.made, self.config, self.batch = self._made(config), config, config.batch
         self._fed: tuple[Pair, Array, int] | None = None
+        self._padding = 0
+
+    def _made(self, config: Config) -> one.Cache:
+        return one.dynamic(config)
+
+    def _updated(self, keys: Any, values: Any) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = self.made.cache.update(keys, values, 0)
+        return found
+
+    def _kept(self) -> tuple[Any, Any]:
+        layer = self.made.cache.layers[0]
+        return layer.keys, layer.values
 
     def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
         """Make the mask as a model does, then update. Raises Unsupported for padding, and ValueError for lengths
         that are none of this block: both are the caller's."""
         if len(lengths) != self.batch or not set(lengths) <= set(range(keys.shape[2] + 1)):
             raise ValueError(f"lengths {lengths} of a block of {keys.shape[2]} columns")
-        if set(lengths) != {keys.shape[2]}:
+        if len(set(lengths)) != 1:
             raise Unsupported("sequences of one length alone")
-        first, n = self._length(), keys.shape[2]
+        first, n = self._length(), lengths[0]
+        padding = keys.shape[2] - n
         mask = from_engine(self._mask(n)) if n else np.zeros((1, 1, 0, first), bool)
-        rows = self.made.cache.update(to_engine(keys), to_engine(values), 0)
-        self._fed = Pair(*map(from_engine, rows)), mask, first
+        rows = self._updated(to_engine(keys[:, :, padding:]), to_engine(values[:, :, padding:]))
+        self._fed = Pair(*map(from_engine, rows)), np.pad(mask, ((0, 0), (0, 0), (padding, 0), (0, 0))), first
+        self._padding = padding
 
     def _mask(self, n: int) -> Any:
         made = one.Cache(self.made.cache, self.config.changed(batch=self.batch))
@@ -92,17 +109,17 @@ class EvenBatch:
 
     def read_sequence(self, sequence: int) -> Pair:
         """The rows that the layer keeps of a sequence."""
-        layer = self.made.cache.layers[0]
         if not self._length():
             return Pair(*(np.empty(self.config.shape(kind, 0)[1:], np.float32) for kind in "kv"))
-        return Pair(*(from_engine(a[sequence]) for a in (layer.keys, layer.values)))
+        return Pair(*(from_engine(a[sequence]) for a in self._kept()))
 
     def positions(self) -> Array | None:
         """Counted on from the length before the update."""
         if self._fed is None:
             return None
         _, mask, first = self._fed
-        return np.tile(np.arange(first, first + mask.shape[2]), (self.batch, 1))
+        own = np.arange(first, first + mask.shape[2] - self._padding)
+        return np.tile(np.pad(own, (self._padding, 0), constant_values=-1), (self.batch, 1))
 
     def history(self) -> Pair:
         """What the update returned."""
@@ -127,20 +144,27 @@ class EvenBatch:
         return self._fed
 
 
+@dataclass(frozen=True)
 class BatchAdapter:
     """Opens batches of sequences of one length."""
 
+    name: str
+    batch: type[EvenBatch]
+    without: tuple[str, ...] = ()
+    limits: Mapping[str, Any] | None = None
+
     def describe(self) -> dict[str, Any]:
         """What transformers has of them."""
-        said = one.growing.describe()
-        own = {"level": "visible", "without": [*WITHOUT]}
-        return {**said, "name": "transformers-batch", "chapters": {"ragged": own}}
+        said = one.growing.describe() | ({"limits": self.limits} if self.limits else {})
+        own = {"level": "visible", "without": [*WITHOUT, *self.without]}
+        chapters = {"ragged": own} | ({FORMS: {"level": "visible", "with": []}} if self.limits else {})
+        return {**said, "name": f"transformers-{self.name}", "chapters": chapters}
 
     def open(self, kind: str, config: Config) -> EvenBatch:
         """A fresh cache. Raises Unsupported for other kinds."""
         if kind != "ragged":
             raise Unsupported(f"no kind {kind}")
-        return EvenBatch(config)
+        return self.batch(config)
 
 
-ragged = BatchAdapter()
+ragged = BatchAdapter("batch", EvenBatch)

@@ -1,8 +1,7 @@
 """Hugging Face transformers: `DynamicCache` and `StaticCache` of several layers, with the masks of `masking_utils`.
 
-What a model does with a layer of linear attention stands here: it hands its rows to the convolution first. Then it
-takes the state out of the cache, folds the rows into it, and puts it back. A step of one row writes the rows of the
-convolution where they are, as the models do, unless the cache records its past.
+A model may have an attention and a linear attention in one layer, whose cache has rows and states ("hybrid"). The
+adapters of hybrid layers put a view with rows and one that folds, which stand side by side, into one such layer.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from functools import cache as cached
 from typing import Any, NamedTuple
 
 from kvadapters.engines.transformers import CROP, PAST, ROWS, STATIC_CROP, or_kernels
-from kvadapters.layered import LayeredCache, views
+from kvadapters.engines.transformers_linear import convolved, folded
+from kvadapters.layered import LayeredCache, View, views
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -27,56 +27,86 @@ try:
 except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
-KERNEL = 4
-"""The rows of the convolution in front of a state, as most models have it."""
-
 
 class Layers(NamedTuple):
-    """What a view is called in a config, where its size stands, and which function makes its mask."""
+    """What a view is called in a config, where its size stands, which function makes its mask, and what a layer is
+    called that folds tokens too."""
 
     type: str
     size: str = ""
     mask: Any = None
+    hybrid: str = ""
 
 
 VIEWS = {
-    "full": Layers("full_attention", "", masking_utils.create_causal_mask),
-    "window": Layers("sliding_attention", "sliding_window", masking_utils.create_sliding_window_causal_mask),
+    "full": Layers("full_attention", "", masking_utils.create_causal_mask, "hybrid"),
+    "window": Layers(
+        "sliding_attention", "sliding_window", masking_utils.create_sliding_window_causal_mask, "hybrid_sliding"
+    ),
     "chunk": Layers("chunked_attention", "attention_chunk_size", masking_utils.create_chunked_causal_mask),
     "state": Layers("linear_attention"),
     "conv": Layers("conv"),
 }
+FOLDS = ("state", "conv")
+
+Split = Callable[[list[View]], list[list[View]]]
+"""Tells which views are in one layer."""
+
+
+class Model(NamedTuple):
+    """A cache of several layers, the config of each, from which a model makes its mask, the views, and in which
+    layer each is."""
+
+    cache: Any
+    configs: Any
+    of: list[View]
+    at: list[int]
+
+
+def apart(of: list[View]) -> list[list[View]]:
+    """A layer for each view."""
+    return [[view] for view in of]
+
+
+def paired(of: list[View]) -> list[list[View]]:
+    """One layer for a view with rows and one that folds, side by side."""
+    found: list[list[View]] = []
+    for view in of:
+        both = [*(found[-1] if found else []), view]
+        hybrid = sum(name in FOLDS for name, _ in both) == 1 and any(VIEWS[name].hybrid for name, _ in both)
+        if len(both) == 2 and hybrid:
+            found[-1] = both
+        else:
+            found.append([view])
+    return found
 
 
 @cached
-def layered_config(of: tuple[tuple[str, tuple[int, ...]], ...]) -> Any:
+def layered_config(layers: tuple[tuple[View, ...], ...]) -> Any:
     """The config of a model with these layers, each with a size of its own."""
     names = [view.size for view in VIEWS.values() if view.size]
     each = {
-        i: {size: sizes[0] if size == VIEWS[name].size else None for size in names}
-        for i, (name, sizes) in enumerate(of)
+        i: {size: next((s[0] for name, s in layer if size == VIEWS[name].size), None) for size in names}
+        for i, layer in enumerate(layers)
     }
-    types = [VIEWS[name].type for name, _ in of]
-    config = transformers.MinistralConfig(num_hidden_layers=len(of), layer_types=types, per_layer_config=each)
+    types = [
+        VIEWS[layer[0][0]].type if len(layer) == 1 else "".join(VIEWS[name].hybrid for name, _ in layer)
+        for layer in layers
+    ]
+    config = transformers.MinistralConfig(num_hidden_layers=len(layers), layer_types=types, per_layer_config=each)
     config._attn_implementation = "sdpa"
     return config
 
 
-class Model(NamedTuple):
-    """A cache of several layers, and the config of each layer, from which a model makes its mask."""
-
-    cache: Any
-    configs: Any
-    of: list[tuple[str, tuple[int, ...]]]
-
-
-def layered(make: Callable[[Any], Any]) -> Callable[[Config], Model]:
+def layered(make: Callable[[Any], Any], split: Split) -> Callable[[Config], Model]:
     """Make the cache of a model with layers of several types."""
 
     def made(config: Config) -> Model:
         of = views(config, *VIEWS)
-        model = layered_config(tuple(of))
-        return Model(make(model), model.per_layer_config, of)
+        layers = split(of)
+        model = layered_config(tuple(map(tuple, layers)))
+        at = [i for i, layer in enumerate(layers) for _ in layer]
+        return Model(make(model), model.per_layer_config, of, at)
 
     return made
 
@@ -85,64 +115,24 @@ def updated(model: Model, layer: int, keys: Any, values: Any) -> tuple[Any, Any]
     """Do what the layer of a model does with its cache. One that folds tokens has no rows to attend to."""
     name, sizes = model.of[layer]
     if name == "state":
-        return folded(model.cache, layer, keys, values)
+        return folded(model.cache, model.at[layer], keys, values)
     if name == "conv":
-        return convolved(model.cache, layer, sizes[0], keys, values)
-    found: tuple[Any, Any] = model.cache.update(keys, values, layer)
+        return convolved(model.cache, model.at[layer], sizes[0], keys, values)
+    found: tuple[Any, Any] = model.cache.update(keys, values, model.at[layer])
     return found
-
-
-def folded(cache: Any, layer: int, keys: Any, values: Any) -> tuple[Any, Any]:
-    """Hand the rows to the convolution, then fold them into the state: the arithmetic is the model's."""
-    state = cache.get_recurrent_state(layer)
-    filtered(cache, layer, KERNEL, torch.cat([channels(keys), channels(values)], dim=1))
-    k, v = keys.float(), values.float()
-    state = torch.zeros(*k.shape[:2], k.shape[3], v.shape[3]) if state is None else state
-    for t in range(k.shape[2]):
-        state = state / 2 + k[:, :, t, :, None] * v[:, :, t, None, :]
-    cache.update_recurrent_state(state, layer)
-    return keys[:, :, :0], values[:, :, :0]
-
-
-def convolved(cache: Any, layer: int, size: int, keys: Any, values: Any) -> tuple[Any, Any]:
-    """The rows that the convolution of `size` takes, zeros before the first: `[1, heads, size - 1 + n, dim]`."""
-    rows = filtered(cache, layer, size, torch.cat([channels(keys), channels(values)], dim=1))
-    wanted = size - 1 + keys.shape[2]
-    whole = torch.nn.functional.pad(rows, (wanted, 0))[..., rows.shape[-1] :]
-    split = keys.shape[1] * keys.shape[3]
-    return heads(whole[:, :split], keys.shape[1]), heads(whole[:, split:], values.shape[1])
-
-
-def filtered(cache: Any, layer: int, size: int, rows: Any) -> Any:
-    """Give the rows of the convolution and these behind them, as many as the cache has: `[1, channels, width]`."""
-    kept = cache.get_conv_state(layer)
-    if kept is None or rows.shape[-1] != 1 or cache.is_recording_past(layer):
-        return cache.update_conv_state(rows, layer, conv_kernel_size=size)
-    whole = torch.cat([kept, rows], dim=-1)
-    kept.copy_(whole[..., -kept.shape[-1] :])
-    return whole
-
-
-def channels(rows: Any) -> Any:
-    """Rows `[1, heads, n, dim]` as `[1, heads * dim, n]`."""
-    return rows.transpose(2, 3).flatten(1, 2)
-
-
-def heads(rows: Any, n: int) -> Any:
-    """The reverse, of so many heads."""
-    return rows.unflatten(1, (n, -1)).transpose(2, 3)
 
 
 def counted(model: Model) -> int | None:
     """The length of the first layer with rows to attend to; a cache of others counts none."""
-    if all(name in ("state", "conv") for name, _ in model.of):
+    if all(name in FOLDS for name, _ in model.of):
         return None
     return int(model.cache.get_seq_length())
 
 
 def states(model: Model) -> dict[int, Any]:
     """Copies of the states of the layers that have one: a model folds the cache's own, and hands none out."""
-    found = {i: model.cache.get_recurrent_state(i) for i, (name, _) in enumerate(model.of) if name == "state"}
+    folding = [i for i, (name, _) in enumerate(model.of) if name == "state"]
+    found = {i: model.cache.get_recurrent_state(model.at[i]) for i in folding}
     return {i: None if state is None else state[0].clone() for i, state in found.items()}
 
 
@@ -154,20 +144,13 @@ def layer_mask(model: Model, layer: int, n: int) -> Any:
     if name == "conv":
         return torch.ones(n, sizes[0] - 1 + n, dtype=torch.bool).triu().tril(sizes[0] - 1)
     found = VIEWS[name].mask(
-        config=model.configs[layer],
+        config=model.configs[model.at[layer]],
         inputs_embeds=torch.empty(1, n, 1),
         attention_mask=None,
-        layer_idx=layer,
+        layer_idx=model.at[layer],
         **{PAST: model.cache},
     )
-    return or_kernels(found, model.cache, layer, n)
-
-
-def recording(config: Any) -> Any:
-    """A cache that keeps all rows until it is cropped, as assisted generation has it."""
-    cache = transformers.DynamicCache(config=config)
-    cache.activate_past_recording()
-    return cache
+    return or_kernels(found, model.cache, model.at[layer], n)
 
 
 def put_back(model: Model, saved: Any) -> None:
@@ -175,13 +158,13 @@ def put_back(model: Model, saved: Any) -> None:
     vars(model.cache).update(vars(deepcopy(saved)))
 
 
-def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
+def layers_adapter(name: str, make: Any, split: Any = apart, **given: Any) -> UpdateAdapter:
     """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
     return torch_adapter(
         f"transformers-{name}",
         "transformers",
         kind="layers",
-        make=layered(make),
+        make=layered(make, split),
         update=updated,
         length=counted,
         states=states,
@@ -195,18 +178,31 @@ def layers_adapter(name: str, make: Any, **given: Any) -> UpdateAdapter:
     )
 
 
+def recording(cache: Any) -> Any:
+    """A cache that keeps all rows until it is cropped, as assisted generation has it."""
+    cache.activate_past_recording()
+    return cache
+
+
+def dynamic(config: Any) -> Any:
+    """A `DynamicCache` with the layers of a config."""
+    return transformers.DynamicCache(config=config)
+
+
+def static(config: Any) -> Any:
+    """A `StaticCache` with the layers of a config."""
+    return transformers.StaticCache(config=config, max_cache_len=ROWS)
+
+
 LAYERS = {"layers.shape": "first append", "layers.range": "clamped at 0"}
-layers = layers_adapter(
-    "layers",
-    lambda config: transformers.DynamicCache(config=config),
-    dialect=LAYERS | {"layers.resumes": "whole"},
-    **CROP,
-)
-layers_recording = layers_adapter("layers-recording", recording, dialect=LAYERS | {"layers.spare": "any"}, **CROP)
-layers_static = layers_adapter(
-    "layers-static",
-    lambda config: transformers.StaticCache(config=config, max_cache_len=ROWS),
-    dialect={"layers.shape": "first append, for good", "layers.spare": 1, "layers.resumes": "whole"},
-    limits={"rows": ROWS},
-    **STATIC_CROP,
+WHOLE = {"layers.resumes": "whole"}
+STATIC = {"layers.shape": "first append, for good", "layers.spare": 1, **WHOLE}
+ANY = {"layers.spare": "any"}
+FEW: dict[str, Any] = {"limits": {"rows": ROWS}}
+
+layers = layers_adapter("layers", dynamic, dialect=LAYERS | WHOLE, **CROP)
+layers_recording = layers_adapter("layers-recording", lambda c: recording(dynamic(c)), dialect=LAYERS | ANY, **CROP)
+layers_static = layers_adapter("layers-static", static, dialect=STATIC, **FEW, **STATIC_CROP)
+hybrid_static_recording = layers_adapter(
+    "hybrid-static-recording", lambda c: recording(static(c)), paired, dialect=STATIC, **FEW, **STATIC_CROP
 )

@@ -180,3 +180,66 @@ class BatchWindowOfOne(RaggedModel):
         if self.window != 1 or self.last is None or self.last[1] != 1:
             return super().mask()
         return [[[dict.fromkeys(rows, 0.0)]] for rows in self.all]
+
+
+class ChoosesPlainRows(RaggedModel):
+    """transformers: rows that are encoded stay as they are when sequences are chosen, which raises, or repeated."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        some = self._encoded()
+        super().filter(order)
+        if some:
+            raise Unsaid("error")
+
+    def reorder(self, order: Sequence[int]) -> None:
+        if len(order) != len(self.all):
+            return super().reorder(order)
+        return RaggedModel.filter(self, order)
+
+    def repeat(self, times: int) -> None:
+        some = self._encoded()
+        super().repeat(times)
+        if some and times > 1:
+            raise Unsaid("ok error")
+
+    def _encoded(self) -> bool:
+        return self.config.form is not None and any(self.sequences())
+
+
+class ChoosesNoStates(RaggedModel):
+    """transformers: what a layer keeps for its convolution stays as it is when sequences are chosen or repeated."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        same = list(order) == list(range(len(self.all))) or not any(self.sequences())
+        super().filter(order)
+        if not same:
+            raise Unsaid("ok error")
+
+    def reorder(self, order: Sequence[int]) -> None:
+        if len(order) != len(self.all):
+            return super().reorder(order)
+        return RaggedModel.filter(self, order)
+
+    def repeat(self, times: int) -> None:
+        some = any(self.sequences())
+        super().repeat(times)
+        if some and times > 1:
+            raise Unsaid("ok error")
+
+
+class CannotChoose(RaggedModel):
+    """transformers: a layer of linear attention has no call that chooses or repeats sequences; the layers before it
+    have been changed."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        super().filter(order)
+        raise Unsaid("error")
+
+    def reorder(self, order: Sequence[int]) -> None:
+        if len(order) != len(self.all):
+            return super().reorder(order)
+        return RaggedModel.filter(self, order)
+
+    def repeat(self, times: int) -> None:
+        super().repeat(times)
+        raise Unsaid("error")

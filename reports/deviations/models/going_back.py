@@ -105,6 +105,18 @@ class CropsNothing(CacheModel):
             raise Unsaid("error", kept=True)
 
 
+class CropsNoIndex(CropsNothing):
+    """transformers: cropping rows of a layer of MiniMax-M3 that never had one raises."""
+
+    def can_rewind(self, to: int) -> bool:
+        return CacheModel.can_rewind(self, to) and (self.begun or to >= 0)
+
+    def rewind(self, to: int) -> None:
+        CacheModel.rewind(self, to)
+        if not self.begun and to < 0:
+            raise Unsaid("error", kept=True)
+
+
 class CropsUnchecked(CacheModel):
     """transformers: a static layer is cropped to any length, whatever it has lost, and to less than none."""
 

@@ -216,3 +216,54 @@ class TrimsChunksLess(LayersModel):
         chunks = (s for s, view in zip(starts, self.views, strict=False) if isinstance(view, Chunk))
         if max(0, to) < max(chunks, default=0) and not stays(self.views, offset):
             raise Unsaid
+
+
+class CountsTheFirstLayer(LayersModel):
+    """transformers' MiniMaxCache: its length is that of the first layer, which is 0 if that folds its tokens."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        if isinstance(self.views[0], State) and not all(map(folds, self.views)):
+            raise Unsaid
+
+
+class FreeKeepsStates(LayersModel):
+    """transformers' MiniMaxCache: a reset leaves its states as they are."""
+
+    def free(self) -> None:
+        some = self.offset > 0 and any(map(folds, self.views))
+        super().free()
+        if some:
+            raise Unsaid
+
+
+def mixed(cache: LayersModel) -> bool:
+    """Whether some layers fold their tokens, and others have rows."""
+    return len({folds(view) for view in cache.views}) == 2
+
+
+class MakesNoMask(LayersModel):
+    """transformers: a static cache with layers that record their past makes no mask for a single query, which then
+    sees the slots that are empty."""
+
+    def append(self, keys: Rows, values: Rows) -> None:
+        super().append(keys, values)
+        if keys.n == 1 and mixed(self):
+            raise Unsaid
+
+
+class CropsConvolutionAlone(LayersModel):
+    """transformers: of a static layer with rows and a convolution a crop cuts the convolution alone."""
+
+    def can_rewind(self, to: int) -> bool | None:
+        return None if mixed(self) else super().can_rewind(to)
+
+    def rewind(self, to: int) -> None:
+        if mixed(self):
+            raise Unsaid("ok refused error")
+        super().rewind(to)
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        if snapshot is not None and mixed(self) and to != snapshot.stop:
+            raise Unsaid("ok refused error")
+        super().restore(snapshot, to)
