@@ -1,6 +1,6 @@
 """transformers: cropping a layer of MiniMax-M3 that holds nothing raises. A broken promise.
 
-CACHE-9, by growing: rewind -1, which crops what there is. `crop` of the layer cuts the keys of an indexer that is
+GROW-5, by growing: rewind -1, which crops what there is. `crop` of the layer cuts the keys of an indexer that is
 not there yet; the parent class guards against a layer that holds nothing.
 """
 
