@@ -78,13 +78,17 @@ def _part(part: Any, where: str) -> Part:
     )
 
 
+LEAVES: dict[str, set[type]] = {"bool": {bool}, "f32": {int, float, str}}
+"""What stands in the lists of an array, by its dtype."""
+
+
 def _array(nested: Any, dtype: str, where: str) -> Array:
-    allowed = {"bool": (bool,), "f32": (int, float, str)}[dtype]
     try:
         leaves = np.array(nested, dtype=object)
         if leaves.ndim > 6 or leaves.size > LARGEST_MASK:
             raise BadInput(f"{where}: an array of {leaves.ndim} axes and {leaves.size} elements is too large")
-        if not all(type(x) in allowed and (type(x) is not str or x == "-inf") for x in leaves.flat):
+        found = set(map(type, leaves.flat))
+        if not found <= LEAVES[dtype] or (str in found and {x for x in leaves.flat if type(x) is str} != {"-inf"}):
             raise BadInput(
                 f"{where}: a {dtype} array holds {'true, false' if dtype == 'bool' else 'numbers, -inf'}"
             )

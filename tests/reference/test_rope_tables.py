@@ -78,6 +78,23 @@ def test_where_f64_cannot_tell_whole_numbers_do(monkeypatch: pytest.MonkeyPatch)
     assert device_angles.table(POSITIONS, 8, 10_000).tobytes() == quick.tobytes()
 
 
+def test_what_f64_decides_all_digits_say_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = rope_tables.table(POSITIONS, 64, 7)
+    monkeypatch.setattr(rope_angles, "decided", lambda number: False)
+    rope_angles.cosine_and_sine.cache_clear()
+    for made, wanted in zip(quick, rope_tables.table(POSITIONS, 64, 7), strict=True):
+        assert made.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("number", [0.5, -0.75, 1e-30])
+def test_f64_decides_nothing_near_the_middle_of_two_f32_numbers(number: float) -> None:
+    low = np.float32(number)
+    middle = (float(low) + float(np.nextafter(low, np.float32(2)))) / 2
+    for off in (0, 2.0**-52, -(2.0**-52), 2.0**-48, -(2.0**-48)):
+        assert not rope_angles.decided(middle * (1 + off))
+    assert rope_angles.decided(float(low)) and rope_angles.decided(middle * (1 + 2.0**-40))
+
+
 def test_an_angle_in_f64_is_not_enough_for_far_positions_nor_one_in_f32_for_near_ones() -> None:
     """What the definition is for: with what libraries compute, the numbers would not be these."""
 

@@ -10,7 +10,7 @@ from kvconform.checks.check import Check
 from kvconform.generate import concerning, frozen_traces
 from kvconform.generate.frozen_traces import LIVES
 from kvconform.generate.strategies.walk_moves import Scale
-from kvconform.generate.walks import BESIDE, LATENT, MANY, SCALES, given
+from kvconform.generate.walks import BESIDE, LATENT, MANY, PROMPTS, SCALES, given
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.registry import KINDS
@@ -24,7 +24,7 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
     for kind in (chapter for chapter in chapters if chapter in KINDS):
         for scale in SCALES:
             run = partial(_judge, kind=kind, scale=scale)
-            yield Check(f"{kind}/walk/{scale.name}", kind, frozenset({kind}), run)
+            yield Check(f"{kind}/walk/{scale.name}", kind, frozenset({kind}), run, takes_long=scale is PROMPTS)
         if frozen_traces.walks_path(kind).is_file():
             yield Check(f"{kind}/walk/{LIVES}", kind, frozenset({kind}), partial(_judge_lives, kind=kind))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 TRACES, SEED = 24, 0
 """Traces that each exploration draws, and the seed of all drawing, by default."""
 
-QUICK_TRACES, QUICK_COVERS = 2, 10
+QUICK_TRACES, QUICK_COVERS = 2, 5
 """Traces that each exploration draws in a quick run, and cover traces of each chapter that it judges."""
 
 CLAUSE_TRACES, CLAUSE_COVERS = 12, 40

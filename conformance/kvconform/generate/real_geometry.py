@@ -66,9 +66,6 @@ BOUNDARIES: Boundaries = {
 }
 """Classes of geometry: sizes from which on a kernel may do something else."""
 
-PAIRED: Boundaries = {"kv_heads": (17,), "k_dim": (64,), "v_dim": (64,), "batch": (2,)}
-"""Sizes of which a kernel may meet two at once: each pair of them is a class, too."""
-
 ROWS = {"kv_heads": 1, "k_dim": 2, "v_dim": 2}
 SIZES = ROWS | {"batch": 1, "layers": 1}
 """The fields that a geometry gives, and how far they move away from a size that an operation names."""

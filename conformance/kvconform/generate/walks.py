@@ -19,7 +19,7 @@ from typing import Any
 
 from kvconform.generate import frozen_traces, geometry_traces, strategies
 from kvconform.generate.amounts import SEED
-from kvconform.generate.real_geometry import GEOMETRIES, PAIRED, WITH, Geometry
+from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, WITH, Geometry
 from kvconform.generate.strategies.walk_moves import LATE, Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
@@ -34,8 +34,9 @@ TIMES, SEVERAL = 22, 3
 LEAST = 36
 """Moves of a walk at another scale at least; twice as many in a whole run."""
 
-LONGEST, LONGEST_OF_FEW = 800, 400
-"""The most moves of a small walk, and of one in a run of few traces."""
+LONGEST, LONGEST_OF_FEW, OF_MANY_MOVES = 800, 400, 240
+"""The most moves of a small walk; of one in a run of few traces; and of one there whose moves are too many to meet
+all pairs of them."""
 
 MOST, UNSEEN = 3, 2
 """Small walks of a kind at most: they end when each pair of moves was met. Then these that nobody looks at."""
@@ -142,7 +143,8 @@ class Walks:
             return SEVERAL * count
         if self.scale is not SMALL:
             return max(count, LEAST) if self.few else 2 * max(count, LEAST)
-        return min(max(TIMES * count, count * count), LONGEST_OF_FEW if self.few else LONGEST)
+        most = LONGEST if not self.few else LONGEST_OF_FEW if count * count <= LONGEST_OF_FEW else OF_MANY_MOVES
+        return min(max(TIMES * count, count * count), most)
 
     def each_pair(self, most: int) -> Iterator[Trace]:
         """Give walks until each move followed each other one, two looks excepted; no more than `most`."""
@@ -360,7 +362,7 @@ def left_over_by(
     walks: Sequence[Sequence[Trace]], kind: str, geometry: Geometry, chapters: frozenset[str]
 ) -> tuple[Trace, ...]:
     """The same for these walks, those of a run of few traces at each of the `WALKED` scales."""
-    wide, many = (getattr(geometry, name) >= PAIRED[name][0] for name in ("k_dim", "kv_heads"))
-    walked = frozenset() if wide and many else done(walks, geometry.layers, geometry.batch)
-    options = wide and geometry.kv_heads > 1
+    many = geometry.kv_heads >= BOUNDARIES["kv_heads"][-1]
+    options = geometry.kv_heads > 1 and geometry.k_dim >= BOUNDARIES["k_dim"][-1]
+    walked = frozenset() if many else done(walks, geometry.layers, geometry.batch)
     return geometry_traces.traces(kind, geometry, walked if options else walked | {WITH}, chapters)

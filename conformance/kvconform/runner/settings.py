@@ -91,7 +91,7 @@ class Settings:
             return f"all but the checks that failed in the run before ({len(self.again)})"
         covers = f"most traces of each chapter's covers (about {self.cover_traces} were judged)"
         explored = f"most of each exploration ({self.traces} were judged)"
-        return f"{covers}, {explored}, large traces, and traces that mix all chapters"
+        return f"{covers}, {explored}, large traces, walks of many rows at once, and traces that mix all chapters"
 
 
 def require_known(what: str, name: str, known: Sequence[str]) -> None:

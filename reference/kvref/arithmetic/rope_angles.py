@@ -8,10 +8,14 @@ digits do not tell on which side.
 
 from __future__ import annotations
 
+import math
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
+
+Number = TypeVar("Number", float, Decimal)
 
 DIGITS = 70
 """Decimal digits of every number."""
@@ -24,7 +28,12 @@ EXACT = Context(prec=DIGITS)
 def frequency(pair: int, dims: int, base: int | Decimal) -> Decimal:
     """base^(-2i/dims), the angle by which pair i turns from one position to the next, where nothing scales it."""
     with localcontext(EXACT):
-        return (Decimal(base).ln() * Decimal(-2 * pair) / Decimal(dims)).exp()
+        return (_logarithm(base) * Decimal(-2 * pair) / Decimal(dims)).exp()
+
+
+@lru_cache(maxsize=64)
+def _logarithm(base: int | Decimal) -> Decimal:
+    return Decimal(base).ln()
 
 
 @lru_cache(maxsize=1)
@@ -44,10 +53,26 @@ def cosine_and_sine(position: int, frequency: Decimal, factor: Decimal) -> tuple
     with localcontext(EXACT):
         angle = position * frequency
         turns = (angle / quarter()).to_integral_value()
-        cos, sin = _series(angle - turns * quarter())
-        for _ in range(int(turns % 4) % 4):
-            cos, sin = -sin, cos
-        return nearest(cos * factor), nearest(sin * factor)
+        rest, quarters = angle - turns * quarter(), int(turns % 4) % 4
+        cos, sin = (x * float(factor) for x in _turned(math.cos(rest), math.sin(rest), quarters))
+        if decided(cos) and decided(sin):
+            return np.float32(cos), np.float32(sin)
+        cosine, sine = _turned(*_series(rest), quarters)
+        return nearest(cosine * factor), nearest(sine * factor)
+
+
+def decided(x: float) -> bool:
+    """Whether every number near an f64 number is rounded to the same f32 number. Cosine and sine of the C library,
+    of a rounded angle of at most pi / 4, times a rounded factor, are within 4 units in the last place of f64; this
+    allows 64."""
+    return bool(np.float32(x * (1 - 2.0**-46)) == np.float32(x * (1 + 2.0**-46)))
+
+
+def _turned(cos: Number, sin: Number, quarters: int) -> tuple[Number, Number]:
+    """Cosine and sine of an angle, turned on by so many quarter turns."""
+    for _ in range(quarters):
+        cos, sin = -sin, cos
+    return cos, sin
 
 
 def _series(x: Decimal) -> tuple[Decimal, Decimal]:

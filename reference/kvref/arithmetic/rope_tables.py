@@ -12,12 +12,9 @@ from kvspec.rope.scaling import LongRoPE, Scaling
 
 def table(positions: Array, dims: int, base: int, scaling: Scaling | None = None) -> tuple[Array, Array]:
     """Cosines and sines `[n, dims / 2]` in f32 for positions `[n]`."""
-    lines = [_line(int(p), dims, base, scaling) for p in positions]
+    far = [isinstance(scaling, LongRoPE) and int(p) >= scaling.original for p in positions]
+    turning = {f: [rope_scaling.scaled(i, dims, base, scaling, f) for i in range(dims // 2)] for f in set(far)}
+    factor = rope_scaling.factor(scaling)
+    lines = [[cosine_and_sine(int(p), each, factor) for each in turning[far[i]]] for i, p in enumerate(positions)]
     both = np.array(lines, np.float32).reshape(len(positions), dims // 2, 2)
     return both[..., 0], both[..., 1]
-
-
-def _line(position: int, dims: int, base: int, scaling: Scaling | None) -> list[tuple[np.float32, np.float32]]:
-    far = isinstance(scaling, LongRoPE) and position >= scaling.original
-    frequencies = [rope_scaling.scaled(i, dims, base, scaling, far) for i in range(dims // 2)]
-    return [cosine_and_sine(position, f, rope_scaling.factor(scaling)) for f in frequencies]

@@ -19,7 +19,7 @@ from kvconform.generate.real_geometry import (
     BOUNDARIES,
     GEOMETRIES,
     MOST_WORK,
-    PAIRED,
+    Boundaries,
     beyond,
     options,
     within,
@@ -39,6 +39,9 @@ from kvspec.registry import CACHES, KINDS, RECORDS, fields_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.slow import one_in
+
+PAIRED: Boundaries = {"kv_heads": (9,), "k_dim": (64,), "v_dim": (64,), "batch": (2,)}
+"""Sizes of which a kernel may meet two at once: each pair of them is a class, too."""
 
 BATCHED = {*(operation.name for operation in RECORDS["batch"].operations), "attendbatch"}
 """What a store does to its batch."""
