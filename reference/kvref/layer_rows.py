@@ -35,7 +35,8 @@ class Kept:
 
 class SavedLayers(Snapshot):
     """The rows of all layers, one layer behind the other. For each layer come its positions, and the position from
-    which on it has all rows. Layers without rows have their states."""
+    which on it has all rows. Layers without rows have their states. `encoded` are the rows of the encoder, if there
+    were some."""
 
     def __init__(
         self,
@@ -44,14 +45,16 @@ class SavedLayers(Snapshot):
         stop: int,
         layers: Sequence[tuple[list[int], int]],
         states: Mapping[int, Array],
+        encoded: Pair | None = None,
     ) -> None:
         super().__init__("layers", config, rows, 0, stop)
-        self.layers, self.states = layers, states
+        self.layers, self.states, self.encoded = layers, states, encoded
 
     @property
     def nbytes(self) -> int:
         """Bytes of its rows and states; 0 once it is closed."""
-        return 0 if self.gone else super().nbytes + sum(state.nbytes for state in self.states.values())
+        more = *self.states.values(), *(self.encoded or ())
+        return 0 if self.gone else super().nbytes + sum(each.nbytes for each in more)
 
     def put_back(self, number: int, one: Config) -> Kept:
         """Make the rows of a layer with rows anew, in memory of their own."""

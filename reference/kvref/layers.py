@@ -2,7 +2,8 @@
 
 A layer's rows lie in position order; `places` are their positions. What an append pushes out stays until the next
 operation, because the append's own queries see it. `kept` says from which position on a layer still has its rows.
-A layer `state` has no rows: it has the sum that its tokens were folded into.
+A layer `state` has no rows: it has the sum that its tokens were folded into. The rows of an encoder stand apart:
+they have no positions, and nothing drops them.
 """
 
 from __future__ import annotations
@@ -50,14 +51,16 @@ def _view(layer: int, kind: str, *sizes: str) -> View:
 
 class Layers:
     """`of[l]` is the view of layer l. `stored[l]` are its rows, unless it shows another layer's. `folds[l]` is its
-    state, if it has one instead. `own` are the layers that are given rows. `refused` is the clause on what was
-    refused last: the next append shows whether that left every layer as it was."""
+    state, if it has one instead. `own` are the layers that appends give rows, and `crossing` those that see an
+    encoder's: `encoded` has these, a batch of layers. `refused` is the clause on what was refused last: the next
+    append shows whether that left every layer as it was."""
 
     kind = "layers"
 
     def __init__(self, config: Config) -> None:
         self.of = views(config.of) if config.of else []
-        self.own = [layer for layer, view in enumerate(self.of) if view.kind != "share"]
+        self.own = [layer for layer, view in enumerate(self.of) if view.kind not in ("share", "cross")]
+        self.crossing = [layer for layer, view in enumerate(self.of) if view.kind == "cross"]
         if not refusals.valid(config) or config.batch > 1 or not self._proper(config):
             raise refusals_layers.config("LAYER-1", config)
         for layer, view in enumerate(self.of):
@@ -76,11 +79,12 @@ class Layers:
 
     def _shares(self, layer: int, owner: int) -> bool:
         """Whether a layer may show the rows of this one."""
-        return owner < layer and self.of[owner].kind not in ("share", "state", "conv")
+        return owner < layer and self.of[owner].kind not in ("share", "state", "conv", "cross")
 
     def _clear(self) -> None:
         self.stored = {layer: Kept(Rows(self.one)) for layer in self.own if self.of[layer].kind != "state"}
         self.folds = {layer: fold.zeros(self.one) for layer in self.own if layer not in self.stored}
+        self.encoded: Rows | None = None
         self.offset = self.queries = 0
         self.refused = ""
 
@@ -91,7 +95,8 @@ class Layers:
 
     def key(self) -> tuple[int, ...]:
         """The state up to renaming rows."""
-        return self.offset, *(kept.kept for kept in self.stored.values())
+        encoded = -1 if self.encoded is None else len(self.encoded)
+        return self.offset, encoded, *(kept.kept for kept in self.stored.values())
 
     def first(self, view: View, p: int) -> int:
         """The first position after the sinks that a query at p sees."""
@@ -111,7 +116,7 @@ class Layers:
             cite("CACHE-1")
             self.queries = 0
             return
-        if not self._fits(keys, values, n):
+        if not self._fits(keys, values, n, len(self.own)):
             self.refused = "LAYER-12"
             raise refusals_layers.rows("CACHE-2", len(self.own), self.config.kv_heads, keys.shape)
         self._cite_seen(n)
@@ -123,11 +128,35 @@ class Layers:
         for layer, kept in self.stored.items():
             kept.kept = max(kept.kept, self.first(self.of[layer], self.offset))
 
-    def _fits(self, keys: Array, values: Array, n: int) -> bool:
-        """Whether there are n keys and n values for each layer that has rows, in the cache's geometry."""
-        blocks = self.config.changed(batch=len(self.own))
+    def encode(self, keys: Array, values: Array) -> None:
+        """Take n rows of an encoder, `[layers that see them, kv_heads, n, dim]`. Refused if there are some."""
+        n = keys.shape[2] if keys.ndim == 4 else -1
+        cite("LAYER-41")
+        if n != 0:
+            self._demand_encoder(keys, values, n)
+            self.encoded = self._written(Pair(keys, values))
+        self.queries = 0
+
+    def _demand_encoder(self, keys: Array, values: Array, n: int) -> None:
+        """Refuse rows of an encoder that do not fit, or that come where there are some."""
+        if not self._fits(keys, values, n, len(self.crossing)):
+            self.refused = "LAYER-44"
+            raise refusals_layers.encoded("CACHE-2", len(self.crossing), self.config.kv_heads, keys.shape)
+        if self.encoded is not None:
+            self.refused = "LAYER-44"
+            raise refusals_layers.again("LAYER-43", len(self.encoded))
+
+    def _written(self, rows: Pair) -> Rows:
+        """Put rows of an encoder into memory of their own."""
+        made = Rows(self.one.changed(batch=len(self.crossing)))
+        made.join(rows)
+        return made
+
+    def _fits(self, keys: Array, values: Array, n: int, layers: int) -> bool:
+        """Whether there are n keys and values for each of so many layers, at least one, in the cache's geometry."""
+        blocks = self.config.changed(batch=layers)
         right = keys.shape == blocks.shape("k", n) and values.shape == blocks.shape("v", n)
-        return right and {keys.dtype, values.dtype} == {DTYPES[self.config.dtype]}
+        return layers > 0 and right and {keys.dtype, values.dtype} == {DTYPES[self.config.dtype]}
 
     def _cite_seen(self, n: int) -> None:
         """Cite the clauses that an append of n rows exercises."""
@@ -135,7 +164,8 @@ class Layers:
         cite(
             *[self.refused] * bool(self.refused),
             *["LAYER-8"] * (n > 1),
-            *["LAYER-9", "LAYER-10"] * (len(self.own) < len(self.of)),
+            *["LAYER-9", "LAYER-10"] * any(view.kind == "share" for view in self.of),
+            *["LAYER-40", "LAYER-42"] * bool(self.crossing),
         )
 
     def _take(self, layer: int, new: Pair) -> None:
@@ -161,7 +191,10 @@ class Layers:
         return [self._history(view.owner) for view in self.of]
 
     def _history(self, layer: int) -> Pair:
-        if layer in self.folds:
+        if layer in self.crossing and self.encoded is not None:
+            which, whole = self.crossing.index(layer), self.encoded.read(0, len(self.encoded))
+            return Pair(*(rows[which : which + 1] for rows in whole))
+        if layer not in self.stored:
             return Pair(*(np.empty(self.one.shape(kind, 0), DTYPES[self.one.dtype]) for kind in "kv"))
         kept, before = self.stored[layer].rows.read(0, len(self.stored[layer].places)), self._before(layer)
         if not before:
@@ -187,8 +220,9 @@ class Layers:
 
     def _seen(self, layer: int) -> Array:
         """`[n, K]`: what each query sees of the rows of a layer."""
-        if layer in self.folds:
-            return np.zeros((self.queries, 0), bool)
+        if layer not in self.stored:
+            crosses = layer in self.crossing and self.encoded is not None
+            return np.ones((self.queries, len(self.encoded or ()) if crosses else 0), bool)
         view, places = self.of[layer], self.stored[layer].places
         place = np.array([*range(-self._before(layer), 0), *places])[None, :]
         query = np.arange(self.offset - self.queries, self.offset)[:, None]
@@ -201,7 +235,8 @@ class Layers:
         """Bytes of all rows and states: those of a layer that others share count once."""
         cite(*["LAYER-39"] * bool(self.folds))
         states = sum(state.nbytes for state in self.folds.values())
-        return sum(kept.rows.nbytes for kept in self.stored.values()) + states
+        encoded = 0 if self.encoded is None else self.encoded.nbytes
+        return sum(kept.rows.nbytes for kept in self.stored.values()) + states + encoded
 
     def lengths(self) -> Lengths:
         """The offset; how many rows a layer has is its own matter."""
@@ -272,7 +307,9 @@ class Layers:
         none = Rows(self.one).part(0, 0)
         rows = joined(none, *(kept.rows.chosen([kept.slots[i] for i in which]) for kept, which in each))
         layers = [([kept.places[i] for i in which], kept.kept) for kept, which in each]
-        return SavedLayers(self.config, rows, self.offset, layers, self.states())
+        encoded = None if self.encoded is None else self.encoded.copy(0, len(self.encoded))
+        cite(*["LAYER-45"] * bool(self.crossing))
+        return SavedLayers(self.config, rows, self.offset, layers, self.states(), encoded)
 
     def can_restore(self, saved: SavedLayers | None, to: int) -> bool:
         """Whether a restore of it to this target would be accepted, by all layers."""
@@ -300,6 +337,8 @@ class Layers:
         cite("SNAP-3", "SNAP-4", "LAYER-31" if to == saved.stop else "LAYER-33")
         self.stored = {layer: saved.put_back(i, self.one) for i, layer in enumerate(self.stored)}
         self.folds = {layer: state.copy() for layer, state in saved.states.items()}
+        self.encoded = None if saved.encoded is None else self._written(saved.encoded)
+        cite(*["LAYER-45"] * bool(self.crossing))
         self.offset = saved.stop
         for layer in self.own:
             self._cut(layer, to)

@@ -176,6 +176,11 @@ def of_all_ranks(config: Config) -> Config:
     return config.changed(kv_heads=max(heads.behind, heads.all))
 
 
+def encoded_layers(config: Config) -> int:
+    """Count the layers that see rows of an encoder, in a cache of layers of unlike views."""
+    return (config.of or "").split(",").count("cross")
+
+
 def same_geometry(a: Config, b: Config) -> bool:
     """Tell whether rows saved from one cache fit the other: all but the growth step must be equal."""
     return a.changed(step=0) == b.changed(step=0)

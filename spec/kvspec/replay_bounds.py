@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvspec.errors import BadInput
-from kvspec.geometry import Config, still, valid
+from kvspec.geometry import Config, encoded_layers, still, valid
 from kvspec.registry import CACHES
 from kvspec.rows import form_rows
 from kvspec.rows.legible import form_of
@@ -76,8 +76,8 @@ class Budget:
         self._within(where)
 
     def append(self, config: Config, rows: Config, n: int, where: str) -> None:
-        """Count an append of rows of some geometry to each layer of a cache with this config."""
-        layers = max(1, config.layers or 1)
+        """Count rows of some geometry, of tokens or of an encoder, for each layer of a cache of this config."""
+        layers = max(1, config.layers or 1, encoded_layers(config))
         self.bytes += n * layers * rows.row_bytes
         self.rows += n * layers * rows.batch * rows.kv_heads
         self.positions += n * layers

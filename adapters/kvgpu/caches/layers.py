@@ -1,5 +1,5 @@
 """Layers of unlike views on a device. They have one offset, one block of rows, and one launch an append. Layers
-that fold their tokens into states add another block and another launch.
+that fold their tokens into states add another block and another launch. Rows of an encoder are a block apart.
 
 A layer has at any offset what it needs there and no more, so what was dropped follows from the offset alone.
 """
@@ -15,6 +15,7 @@ from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
+from kvgpu.memory.encoder_rows import EncoderRows, Shared
 from kvgpu.memory.layer_rows import LayerRows, View
 from kvgpu.memory.states import States
 from kvgpu.runtime import Block
@@ -25,30 +26,37 @@ from kvspec.refusals import layers as refusals_layers
 
 
 class SavedLayers(Snapshot):
-    """The rows that layers need at an offset, and their states there."""
+    """The rows that layers need at an offset, and their states there; and the rows of the encoder."""
 
     states: Block | None = None
+    encoded: Shared | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of rows and states in device memory; 0 after it was closed."""
-        return 0 if self.gone else super().nbytes + (self.states.nbytes if self.states else 0)
+        return 0 if self.gone else super().nbytes + sum(each.nbytes for each in self._beside())
 
     def close(self) -> None:
         """Give the memory back."""
         super().close()
-        if self.states is not None:
-            self.states.release()
+        for each in self._beside():
+            each.release()
+
+    def _beside(self) -> list[Block | Shared]:
+        """What there is beside rows by positions."""
+        return [each for each in (self.states, self.encoded) if each is not None]
 
 
 class Layered(snapshot.Restoring):
-    """`shown` has for each layer of the model which of the layers with rows it shows, by number."""
+    """`shown` has for each layer of the model which of the layers with rows it shows, by number. `crossing` has the
+    layers that show the rows of an encoder; they have no such number."""
 
     kind = "layers"
 
     def __init__(self, config: Config, space: Workspace) -> None:
         texts = config.of.split(",") if config.of else []
-        own = [layer for layer, text in enumerate(texts) if not text.startswith("share")]
+        own = [layer for layer, text in enumerate(texts) if not text.startswith(("share", "cross"))]
+        self.crossing = [layer for layer, text in enumerate(texts) if text == "cross"]
         views = [View.of(texts[layer]) for layer in own]
         if not acceptable(config) or config.batch != 1 or config.layers != len(own) or not all(map(_proper, views)):
             raise refusals_layers.config("LAYER-1", config)
@@ -61,12 +69,15 @@ class Layered(snapshot.Restoring):
         self.rows = LayerRows(space, config, views)
         self.states_of = {own[number]: i for i, number in enumerate(folds)}
         self.folded = States(space, self.rows.one, folds)
+        self.encoder = EncoderRows(space, self.rows.one, len(self.crossing))
         self.offset = self.queries = 0
 
-    def _shown(self, own: list[int], texts: list[str], layer: int) -> int:
-        """Give the number of the layer whose rows this one shows."""
+    def _shown(self, own: list[int], texts: list[str], layer: int) -> int | None:
+        """Give the number of the layer whose rows this one shows; None for rows of an encoder."""
         if layer in own:
             return own.index(layer)
+        if layer in self.crossing:
+            return None
         owner = int(texts[layer].removeprefix("share:"))
         if owner >= layer or owner not in own or texts[owner].startswith(("state", "conv")):
             raise refusals_layers.share("LAYER-2", layer, owner)
@@ -91,10 +102,22 @@ class Layered(snapshot.Restoring):
             self.offset += n
         self.queries = n
 
+    def encode(self, keys: Any, values: Any) -> None:
+        """Write n rows of an encoder for each layer that shows them, `[layers, kv_heads, n, k_dim]` and as many
+        values; those from the host by upload."""
+        if rows_in(keys) != 0:
+            if not self.encoder.fit(keys, values):
+                raise refusals_layers.encoded("CACHE-2", self.encoder.layers, self.config.kv_heads, keys.shape)
+            if self.encoder.count:
+                raise refusals_layers.again("LAYER-43", self.encoder.count)
+            self.encoder.take(keys, values)
+        self.queries = 0
+
     def free(self) -> None:
         """Return to never written, and give the memory back."""
         self.rows.release()
         self.folded.release()
+        self.encoder.adopt(None)
         self.offset = self.queries = 0
 
     def lengths(self) -> Lengths:
@@ -103,7 +126,7 @@ class Layered(snapshot.Restoring):
 
     def held(self) -> int:
         """Bytes of rows and states allocated."""
-        return self.rows.nbytes + self.folded.held
+        return self.rows.nbytes + self.folded.held + self.encoder.nbytes
 
     def states(self) -> dict[int, Array]:
         """The state of each layer that has one, `[kv_heads, k_dim, v_dim]` in f32."""
@@ -117,12 +140,19 @@ class Layered(snapshot.Restoring):
     def histories(self) -> list[Pair]:
         """For each layer the rows that the last append's queries see, in the order of positions, sinks first; those
         of a convolution behind zeros. None of a state."""
-        return [self._history(i) for i in self.shown]
+        return [self._encoded(layer) if i is None else self._history(i) for layer, i in enumerate(self.shown)]
+
+    def _encoded(self, layer: int) -> Pair:
+        """The rows of an encoder that a layer shows."""
+        return self.encoder.read(self.crossing.index(layer)) if self.encoder.count else self._none()
+
+    def _none(self) -> Pair:
+        return Pair(*(np.empty(self.rows.one.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
 
     def _history(self, i: int) -> Pair:
         view = self.rows.views[i]
         if view.kind == "state":
-            return Pair(*(np.empty(self.rows.one.shape(kind, 0), DTYPES[self.config.dtype]) for kind in "kv"))
+            return self._none()
         found, before = self.rows.read(i, self._first(view), self.offset), self._before(view)
         return Pair(*(np.pad(a, ((0, 0), (0, 0), (before, 0), (0, 0))) for a in found)) if before else found
 
@@ -132,10 +162,12 @@ class Layered(snapshot.Restoring):
 
     def mask(self) -> Array:
         """What each query of the last append sees of each history: `[layers of the model, 1, n, the widest]`."""
-        seen = [self._seen(view) for view in self.rows.views]
-        found = np.zeros((len(self.shown), 1, self.queries, max(one.shape[1] for one in seen)), bool)
-        for layer, i in enumerate(self.shown):
-            found[layer, 0, :, : seen[i].shape[1]] = seen[i]
+        own = [self._seen(view) for view in self.rows.views]
+        encoded = np.ones((self.queries, self.encoder.count), bool)
+        seen = [encoded if i is None else own[i] for i in self.shown]
+        found = np.zeros((len(seen), 1, self.queries, max(one.shape[1] for one in seen)), bool)
+        for layer, one in enumerate(seen):
+            found[layer, 0, :, : one.shape[1]] = one
         return found
 
     def _seen(self, view: View) -> Array:
@@ -180,6 +212,7 @@ class Layered(snapshot.Restoring):
         states = self.folded.save()
         saved = SavedLayers(self.kind, self.config, self.rows.save(self.offset), 0, self.offset)
         saved.states = states
+        saved.encoded = self.encoder.shared and self.encoder.shared.share()
         return saved
 
     def _demand_within(self, saved: Snapshot, to: int) -> None:
@@ -194,6 +227,7 @@ class Layered(snapshot.Restoring):
         self.folded.ready()
         self.rows.put_back(saved.rows, saved.stop)
         self.folded.put_back(saved.states)
+        self.encoder.adopt(saved.encoded and saved.encoded.share())
         self.offset, self.queries = to, 0
 
 

@@ -15,7 +15,7 @@ from kvconform.judge import folds, visible
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
-from kvspec.geometry import Config
+from kvspec.geometry import Config, encoded_layers
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
@@ -32,7 +32,10 @@ def difference(sides: Sides, results: Results) -> str:
 def _shown(side: Trace, result: TrialResult) -> list[list[str]]:
     """For each of the last steps what each layer shows."""
     model = at_the_end(side).caches["A"]
-    place = {serial: p for p, token in enumerate(model.tokens) for serial in token}
+    place: dict[int, int | str] = {serial: p for p, token in enumerate(model.tokens) for serial in token}
+    place |= {
+        serial: f"of the encoder {i}" for rows in getattr(model, "encoded", ()) for i, serial in enumerate(rows)
+    }
     shown = [_layers(step, result, place) for _, step in result.steps[-len(END) :]]
     for lines, (_, step) in zip(shown, result.steps[-len(END) :], strict=True):
         tokens = model.tokens[: step.values.get("offset", model.offset)]
@@ -44,11 +47,11 @@ def _shown(side: Trace, result: TrialResult) -> list[list[str]]:
 
 
 def _own(views: str) -> list[int]:
-    """The layers that share no other's rows, in the order in which a token has a row for each."""
-    return [layer for layer, view in enumerate(views.split(",")) if not view.startswith("share")]
+    """The layers that appends give rows, in the order in which a token has a row for each."""
+    return [layer for layer, view in enumerate(views.split(",")) if not view.startswith(("share", "cross"))]
 
 
-def _layers(step: Step, result: TrialResult, place: dict[int, int]) -> list[str]:
+def _layers(step: Step, result: TrialResult, place: dict[int, int | str]) -> list[str]:
     """A line for each layer of a step; nothing where masks are left to the caller."""
     mask = step.arrays.get("mask")
     count = sum(name.startswith("history.") and name.endswith(".k") for name in step.arrays)
@@ -63,7 +66,7 @@ def _layers(step: Step, result: TrialResult, place: dict[int, int]) -> list[str]
     ]
 
 
-def _line(queries: Sequence[list[tuple[int, float]] | None], place: dict[int, int]) -> str:
+def _line(queries: Sequence[list[tuple[int, float]] | None], place: dict[int, int | str]) -> str:
     """What each query sees, by position; `?` for a row of no live token."""
     return ", ".join(" ".join(sorted(str(place.get(s, "?")) for s, _ in seen or [])) for seen in queries)
 
@@ -72,9 +75,9 @@ def _line(queries: Sequence[list[tuple[int, float]] | None], place: dict[int, in
 def alone(sides: Sides, results: Results) -> str:
     """How what the one layer shows differs from what it shows among others."""
     left, right = (_shown(*each) for each in zip(sides, results, strict=True))
-    views = (sides.left.config.of or "").split(",")
-    at = _read(views).index(sides.right.config.of or "")
-    return unequal([shown[at : at + 1] for shown in left], right)
+    views, (view, *_) = (sides.left.config.of or "").split(","), (sides.right.config.of or "").split(",")
+    at = _read(views).index(view)
+    return unequal([shown[at : at + 1] for shown in left], [shown[:1] for shown in right])
 
 
 def _read(views: Sequence[str]) -> list[str]:
@@ -93,6 +96,11 @@ def _appends(draw: st.DrawFn, most: int = 4) -> list[str]:
     return [f"append {n}" for n in draw(st.lists(st.integers(0, 5), max_size=most))]
 
 
+def _encoded(draw: st.DrawFn, config: Config) -> list[str]:
+    """Rows of an encoder, mostly, if layers see some."""
+    return [f"encode {draw(st.integers(0, 4))} fill=legible"] if encoded_layers(config) else []
+
+
 def _going_back(draw: st.DrawFn, config: Config, ops: Sequence[str], most: int = 3) -> list[str]:
     """Operations, and after them rewinds that are not refused, each with an append behind it."""
     done = list(ops)
@@ -109,10 +117,13 @@ def reached(config: Config, ops: Sequence[str]) -> list[int]:
 
 @law("LAYER-25", compare=alone)
 def each_alone(draw: st.DrawFn, config: Config) -> Sides:
-    """Among the other layers, or alone."""
-    ops = _going_back(draw, config, _appends(draw))
+    """Among the other layers, or alone; one of an encoder's rows beside one that appends give rows."""
+    ops = [*_encoded(draw, config), *_going_back(draw, config, _appends(draw))]
     view = draw(st.sampled_from(_read((config.of or "").split(","))))
-    return Sides(_trace(config, *ops), _trace(config.changed(of=view, layers=1), *ops))
+    if view == "cross":
+        return Sides(_trace(config, *ops), _trace(config.changed(of="cross,full", layers=1), *ops))
+    right = [op for op in ops if not op.startswith("encode")]
+    return Sides(_trace(config, *ops), _trace(config.changed(of=view, layers=1), *right))
 
 
 @law("CACHE-10")
@@ -158,9 +169,19 @@ def apart(draw: st.DrawFn, config: Config) -> Sides:
 @law("LAYER-35", needs=("layers", "snapshot"))
 def put_back(draw: st.DrawFn, config: Config) -> Sides:
     """A snapshot that is put back after whatever else was done, or a rewind at that moment."""
-    before = _going_back(draw, config, [f"append {draw(st.integers(1, 5))}", *_appends(draw)], most=1)
+    appends = [f"append {draw(st.integers(1, 5))}", *_appends(draw)]
+    before = [*_encoded(draw, config), *_going_back(draw, config, appends, most=1)]
     to = draw(st.sampled_from(reached(config, before)))
-    others = ("append 1", "append 4", "rewind 0", "free", "append 2")
+    encodes = ["encode 2 fill=legible"] * bool(encoded_layers(config))
+    others = ("append 1", "append 4", "rewind 0", "free", "append 2", *encodes)
     between = draw(st.lists(st.sampled_from(others), max_size=4))
     saved = [*before, "snapshot s", *between, f"restore s {to}"]
     return Sides(_trace(config, *saved), _trace(config, *before, f"rewind {to}"))
+
+
+@law("LAYER-47", configs=layers.crossing_configs)
+def whenever(draw: st.DrawFn, config: Config) -> Sides:
+    """The rows of an encoder first, or before any later operation."""
+    ops, encode = _going_back(draw, config, _appends(draw)), f"encode {draw(st.integers(1, 4))} fill=legible"
+    at = draw(st.integers(0, len(ops)))
+    return Sides(_trace(config, encode, *ops), _trace(config, *ops[:at], encode, *ops[at:]))

@@ -13,7 +13,7 @@ from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.forms import LATENT
-from kvspec.geometry import Array, Config
+from kvspec.geometry import Array, Config, encoded_layers
 from kvspec.operations.table import (
     OPERATIONS,
     RUN,
@@ -141,7 +141,10 @@ class TraceInputs:
 
     def _extent(self, op: Operation) -> tuple[int, int]:
         """How many layers an operation writes rows to, and how many to each; of a step one for each sequence."""
-        layers = self.opened_as(op)[1].layers or 1
+        config = self.opened_as(op)[1]
+        layers = config.layers or 1
+        if op["op"] == "encode" and config.of:
+            layers = max(1, encoded_layers(config))  # those that see none refuse some
         if "lengths" in op:
             return 1, PaddedBlock(op, self.opened_as(op)[1]).total
         match op["op"]:
@@ -257,7 +260,7 @@ class NamedInputs:
 
 def _needs_rows(op: Operation) -> bool:
     """Whether the content of rows counts, not their names alone."""
-    return op["op"] in (*TAKES_QUERIES, "fingerprint") or op.get("fill", "legible") != "legible"
+    return op["op"] in (*TAKES_QUERIES, "fingerprint", "encode") or op.get("fill", "legible") != "legible"
 
 
 def _through(op: Operation) -> masks.Logical | None:

@@ -1,7 +1,7 @@
 """Layers of unlike views in the list model: a list of tokens, and for each layer the rows that a query sees and
 those that the layer still has.
 
-A token is the serials of its rows, layer by layer.
+A token is the serials of its rows, layer by layer. The rows of an encoder are of no token.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ SHOWN: dict[str, tuple[Callable[..., View], str]] = {
 }
 """The views by their words in a config, each with its clause."""
 
+OTHERS = {"share": "LAYER-9", "cross": "LAYER-40"}
+"""The clauses on layers that appends give no rows."""
+
 
 @dataclass(eq=False)
 class SavedLayers(SavedTokens):
@@ -40,14 +43,17 @@ class SavedLayers(SavedTokens):
 
     saved: Sequence[tuple[int, ...]] = ()
     has: Sequence[frozenset[int]] = ()
+    encoded: Sequence[Sequence[int]] = ()
 
 
 class LayersModel:
-    """`reads[l]`: the layer whose rows layer l shows. `has[i]`: the positions of the rows that own layer i has."""
+    """`reads[l]`: the layer whose rows layer l shows. `has[i]`: the positions of the rows that own layer i has.
+    `encoded` are the rows of an encoder, for each layer of `crossing`; none of any layer before they are there."""
 
     def __init__(self, config: Config, known: KnownRows, claim: Claim) -> None:
         words = [text.split(":") for text in (config.of or "").split(",") if text]
-        own = [layer for layer, (kind, *_) in enumerate(words) if kind != "share"]
+        own = [layer for layer, (kind, *_) in enumerate(words) if kind not in ("share", "cross")]
+        self.crossing = [layer for layer, (kind, *_) in enumerate(words) if kind == "cross"]
         sizes = {int(size) for layer in own for size in words[layer][1:]}
         self.shares = [layer for layer in own if words[layer][0] not in ("state", "conv")]
         plain = config.form is None or not any(words[layer][0] == "state" for layer in own)
@@ -55,13 +61,13 @@ class LayersModel:
             raise refusals_layers.config("LAYER-1", config)
         if not plain:
             raise refusals_layers.config("LAYER-1", config)
-        self.reads = [int(words[layer][1]) if layer not in own else layer for layer in range(len(words))]
+        self.reads = [int(sizes[0]) if kind == "share" else layer for layer, (kind, *sizes) in enumerate(words)]
         for layer, owner in enumerate(self.reads):
-            if layer not in own and (owner >= layer or owner not in self.shares):
+            if words[layer][0] == "share" and (owner >= layer or owner not in self.shares):
                 raise refusals_layers.share("LAYER-2", layer, owner)
         self.own, self.config, self.claim = own, config, claim
         self.views = [SHOWN[words[layer][0]][0](*map(int, words[layer][1:])) for layer in own]
-        self.shown_by = tuple(SHOWN[kind][1] if kind in SHOWN else "LAYER-9" for kind, *_ in words)
+        self.shown_by = tuple(SHOWN[kind][1] if kind in SHOWN else OTHERS[kind] for kind, *_ in words)
         self.follows, self.took = claim.dialect("spare") == "any", False
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         self._clear()
@@ -70,6 +76,7 @@ class LayersModel:
     def _clear(self) -> None:
         self.tokens: list[tuple[int, ...]] = []
         self.has: list[set[int]] = [set() for _ in self.own]
+        self.encoded: Sequence[Sequence[int]] = ()
         self.queries = 0
         self.refused = ""
         """The clause on what was refused last, which the next append shows."""
@@ -81,7 +88,7 @@ class LayersModel:
 
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows."""
-        return self.offset, *(tuple(sorted(has)) for has in self.has)
+        return self.offset, *(tuple(sorted(has)) for has in self.has), *map(len, self.encoded)
 
     def append(self, keys: Rows, values: Rows) -> None:
         """Tokens; then each layer keeps what it needs, and what else it is declared to keep."""
@@ -89,18 +96,31 @@ class LayersModel:
             cite("CACHE-1")
             self.queries = 0
             return
-        self.demand_rows(keys, values)
+        self.demand_rows(keys, values, len(self.own), "LAYER-12")
         cite(*self._owed(keys.n))
         self.config, self.shaped, self.refused = self._shape(keys, values), True, ""
         new = range(self.offset, self.offset + keys.n)
         self.tokens, self.queries = [*self.tokens, *zip(*keys.serials, strict=True)], keys.n
         self.has = [self._kept(view, has | {*new}) for view, has in zip(self.views, self.has, strict=True)]
 
-    def demand_rows(self, keys: Rows, values: Rows) -> None:
-        """Refuse rows of another geometry, or of other layers."""
+    def encode(self, keys: Rows, values: Rows) -> None:
+        """The rows of an encoder, where there are none yet."""
+        cite("LAYER-41")
+        if keys.n:
+            self.demand_rows(keys, values, len(self.crossing), "LAYER-44")
+            if self.encoded:
+                self.refused = "LAYER-44"
+                raise refusals_layers.again("LAYER-43", len(self.encoded[0]))
+            self.config, self.shaped = self._shape(keys, values), True
+            self.encoded = keys.serials
+        self.queries = 0
+
+    def demand_rows(self, keys: Rows, values: Rows, layers: int, unchanged: str) -> None:
+        """Refuse rows of another geometry, or of other layers than so many."""
         config = self._shape(keys, values)
-        if not fit(keys, values, config, len(self.own), config.kv_heads, keys.n) or not common.valid(config):
-            self.refused = "LAYER-12"
+        right = fit(keys, values, config, layers, config.kv_heads, keys.n) and common.valid(config)
+        if not layers or not right:
+            self.refused = unchanged
             raise Refused("CACHE-2", "rows of another geometry, or of other layers")
 
     def _shape(self, keys: Rows, values: Rows) -> Config:
@@ -114,8 +134,10 @@ class LayersModel:
             yield "LAYER-8"
         if self.refused:
             yield self.refused
-        if len(self.own) < len(self.reads):
+        if "LAYER-9" in self.shown_by:
             yield from ("LAYER-9", "LAYER-10")
+        if self.crossing:
+            yield from ("LAYER-40", "LAYER-42")
 
     def _kept(self, view: View, has: set[int]) -> set[int]:
         """Give what a layer has after an append: what it needs, and the newest `spare` of the rows before
@@ -138,9 +160,13 @@ class LayersModel:
     def mask(self) -> list[list[list[dict[int, float]]]]:
         """What each query of the last append sees in each layer, in one head."""
         queries = range(self.offset - self.queries, self.offset)
-        return [[[self._sees(self.own.index(owner), query) for query in queries]] for owner in self.reads]
+        return [[[self._sees(owner, query) for query in queries]] for owner in self.reads]
 
-    def _sees(self, layer: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int) -> dict[int, float]:
+        """What a query sees of the rows of a layer of the model."""
+        if owner in self.crossing:
+            return dict.fromkeys(self.encoded[self.crossing.index(owner)] if self.encoded else (), 0.0)
+        layer = self.own.index(owner)
         rows = self.views[layer].sees(query, query + 1)
         return {self.tokens[row][layer] if row >= 0 else BEFORE + 1 + row: 0.0 for row in rows}
 
@@ -243,9 +269,11 @@ class LayersModel:
         if max(0, start) >= self.offset:
             cite("SNAP-2")
             return None
-        cite("LAYER-30")
+        cite("LAYER-30", *["LAYER-45"] * bool(self.crossing))
         has = tuple(map(frozenset, self.has))
-        return SavedLayers("layers", self.config, 0, self.offset, [], saved=(*self.tokens,), has=has)
+        return SavedLayers(
+            "layers", self.config, 0, self.offset, [], saved=(*self.tokens,), has=has, encoded=self.encoded
+        )
 
     def restore(self, snapshot: SavedLayers | None, to: int) -> None:
         """Become what was saved, up to `to`."""
@@ -257,7 +285,9 @@ class LayersModel:
         if not self._goes(to, snapshot.stop, snapshot.has):
             self._follow("LAYER-32", "LAYER-34")
         cite("SNAP-3", "SNAP-4", "LAYER-31" if to == snapshot.stop else "LAYER-33")
+        cite(*["LAYER-45"] * bool(self.crossing))
         self.tokens, self.has = [*snapshot.saved], [set(has) for has in snapshot.has]
+        self.encoded = snapshot.encoded
         self.refused, self.shaped = "", True
         self._cut(to)
 

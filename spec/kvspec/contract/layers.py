@@ -16,15 +16,18 @@ class Layered(Protocol):
     """The rows of the latest append; 0 once something else was done."""
 
     def append(self, keys: Any, values: Any) -> None:
-        """Append n rows to each layer that has rows of its own: `[layers, kv_heads, n, k_dim]`, and of v_dim."""
+        """Append n rows to each layer that appends give some: `[layers, kv_heads, n, k_dim]`, and of v_dim."""
+
+    def encode(self, keys: Any, values: Any) -> None:
+        """Take n rows of an encoder for each layer `cross`, `[such layers, kv_heads, n, k_dim]`, and of v_dim."""
 
     def lengths(self) -> Lengths:
         """Give the offset, which all layers have in common."""
 
     def histories(self) -> Sequence[Pair]:
         """Read for each layer, sharing ones too, the rows that the queries of the latest append attend to:
-        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ, and is 0 in a layer `state`. Asked only right after
-        an append."""
+        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. It is 0 in a layer `state`, and in a layer `cross`
+        before there are rows of an encoder. Asked only right after an append."""
 
     def states(self) -> Mapping[int, Array]:
         """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every

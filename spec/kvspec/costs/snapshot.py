@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.costs.terms import BUFFER, ENTRY, Case, Cost, bounded, nothing
+from kvspec.geometry import encoded_layers
 
 
 def _copied(case: Case, nbytes: int, buffers: int, launches: int, entries: int = 0) -> Cost:
     """Bound rows copied once on the device into this many buffers, of each layer that has rows of its own."""
-    layers = case.config.layers or 1
+    layers = (case.config.layers or 1) + encoded_layers(case.config)
     return bounded(
         "RESIDENCY-11",
         device_to_device=nbytes,

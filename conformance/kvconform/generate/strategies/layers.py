@@ -16,7 +16,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
-from kvspec.geometry import Config
+from kvspec.geometry import Config, encoded_layers
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -29,6 +29,7 @@ SMALL = (
     ("window:4,share:0,window:2", 5),
     ("full,state", 4),
     ("conv:3,state,window:3", 5),
+    ("window:2,cross,full,cross", 2),
 )
 """Layers, and the offset up to which they are covered."""
 
@@ -47,13 +48,14 @@ DEEP = (
     "chunk:8,chunk:8,full",
     "conv:4,state,full",
     "full,window:5,share:0,share:1",
+    "full,cross",
 )
-"""Layers as released models repeat them: as Gemma, Llama 4, Qwen3-Next, and models that share."""
+"""Layers as released models repeat them: as Gemma, Llama 4, Qwen3-Next, models that share, and Whisper."""
 
 
 def count(of: str) -> int:
-    """Count the layers with rows of their own."""
-    return sum(not layer.startswith("share") for layer in of.split(","))
+    """Count the layers that appends give rows."""
+    return sum(not layer.startswith(("share", "cross")) for layer in of.split(","))
 
 
 def opening(of: str) -> Config:
@@ -68,12 +70,19 @@ def moves(bound: int, session: Session) -> list[str]:
     asks = [f"ask {to}" for to in range(-1, offset + 2)]
     return [
         *appends,
+        *(_encodes(session) if session.caches["A"].crossing else []),
         *rewinds(offset, near=False),
         *asks,
         *(f"append 1 {each}" for each in MISFITS),
         "free",
         "scribble",
     ]
+
+
+def _encodes(session: Session) -> list[str]:
+    """Give encodes of some rows, also while there are others, of none, and of rows that do not fit."""
+    wrong = ("layers=1", "layers=3", "kv_heads=3", "dtype=f32", "values=0")
+    return ["encode 1", "encode 3", "encode 0", *(f"encode 2 {each}" for each in wrong)]
 
 
 def continuations(session: Session) -> list[str]:
@@ -101,15 +110,22 @@ def configs(draw: st.DrawFn) -> Config:
     return geometry(draw).changed(of=of, layers=count(of))
 
 
+@st.composite
+def crossing_configs(draw: st.DrawFn) -> Config:
+    """Draw the same with a layer behind them that sees the rows of an encoder."""
+    config = draw(configs())
+    return config.changed(of=f"{config.of},cross")
+
+
 def _layer(draw: st.DrawFn, before: Sequence[str]) -> str:
     """Draw one layer; it shares only with one that has rows."""
-    rowless = "share", "state", "conv"
+    rowless = "share", "state", "conv", "cross"
     owners = [number for number, layer in enumerate(before) if not layer.startswith(rowless)]
     kinds = "full", "window", "chunk", "sinks", "window", "chunk", "state", "conv", *["share"] * bool(owners)
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from((*kinds, *["cross"] * bool(before))))
     size = mostly(draw, st.integers(1, 5), st.integers(6, 12))
     match kind:
-        case "full" | "state":
+        case "full" | "state" | "cross":
             return kind
         case "sinks":
             return f"sinks:{draw(st.integers(1, 3))}:{size}"
@@ -134,16 +150,23 @@ KINDS = (*("append",) * 6, *("rewind", "ask") * 2, "near", "misfit", "bits", "fr
 """Kinds of operations; a kind listed more often is drawn more often."""
 
 
+def _kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
+    """Give these, and encodes where layers see the rows of an encoder."""
+    return (*kinds, *("encode", "encode") * bool(encoded_layers(config)))
+
+
 @st.composite
 def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace on any layers."""
-    return _Drawing(draw, Trace("layers", draw(configs()))).until(draw(st.integers(2, LONGEST)), KINDS)
+    config = draw(configs())
+    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(2, LONGEST)), _kinds(config))
 
 
 @st.composite
 def explored_deep(draw: st.DrawFn) -> Trace:
     """Draw a trace on the layers of a released model."""
-    return _Drawing(draw, Trace("layers", draw(deep()))).until(draw(st.integers(2, 8)), KINDS)
+    config = draw(deep())
+    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(2, 8)), _kinds(config))
 
 
 class _Drawing(Drawing):
@@ -158,6 +181,11 @@ class _Drawing(Drawing):
         comes after."""
         fill = "" if self.model.states() else " fill=bits"
         return f"append {self.number(1, 3)}{fill}"
+
+    def _encode(self) -> str:
+        """Hand in the rows of an encoder, also a second time, or some that do not fit."""
+        wrong = f" {self.of('layers=7', 'kv_heads=3', 'values=0')}" if self.of(*range(5)) == 0 else ""
+        return f"encode {self.of(1, 2, 3, self.number(0, 6))} fill=legible{wrong}"
 
     def _rewind(self) -> str:
         """Rewind by little, or to anywhere."""
@@ -209,7 +237,8 @@ SAVING = (*KINDS, *("snapshot", "restore") * 2)
 @st.composite
 def explored_saved(draw: st.DrawFn) -> Trace:
     """Draw a trace on any layers, with snapshots of them."""
-    return _Drawing(draw, Trace("layers", draw(configs()))).until(draw(st.integers(3, LONGEST)), SAVING)
+    config = draw(configs())
+    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), _kinds(config, SAVING))
 
 
 EXPLORATIONS = (Exploration("layers", (), explored), Exploration("deep", (), explored_deep))

@@ -103,7 +103,7 @@ def _named(start: Trace) -> str:
     return name(start, BOUND) + (" shifted" if start.config.shifted else "")
 
 
-LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3), ("state,conv:2", 3))
+LAYERS = (("full,window:2", 3), ("chunk:2,sinks:1:1,share:0", 3), ("state,conv:2", 3), ("full,cross", 1))
 """Layers, and the offset up to which they are saved and put back."""
 
 
@@ -116,6 +116,7 @@ def moves_of_layers(bound: int, session: Session) -> list[str]:
     """Give appends, rewinds and `free`, a snapshot, and every restore of it, also into another cache."""
     offset = session.caches["A"].offset
     base = [*(f"append {n}" for n in (1, 2) if offset + n <= bound), f"rewind {offset - 1}", "rewind 0", "free"]
+    base += ["encode 2"] * bool(session.caches["A"].crossing)
     base += ["snapshot s", f"snapshot t {offset}", "snapshot t 1"]
     if "s" not in session.snapshots:
         return base

@@ -27,7 +27,7 @@ CLAIMS: dict[type[Any], dict[str, Any]] = {
     SlotBuffer: {"copy": "visible"},
     TokenList: {"layers": "visible"},
     KeepsAll: {"layers": {"level": "visible", "spare": "all"}},
-    LayerDicts: {"layers": {"level": "visible", "without": ["state", "conv"]}},
+    LayerDicts: {"layers": {"level": "visible", "without": ["state", "conv", "cross", "encode"]}},
 }
 """Each design, and what it claims."""
 

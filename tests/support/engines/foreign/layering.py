@@ -37,7 +37,7 @@ class View:
                 return {i for i in range(p + 1) if i < first or i > p - newest}
             case "conv", [size]:
                 return {p - i for i in range(size)}
-            case "state", []:
+            case (("state" | "cross"), []):
                 return set()
         return set(range(p + 1))
 
@@ -61,6 +61,7 @@ class Saved:
     def __init__(self, cache: Tokens) -> None:
         self.config, self.tokens, self.stop = cache.config, [*cache.tokens], len(cache.tokens)
         self.has = {i: {*has} for i, has in cache.has.items()}
+        self.source = cache.source
 
     @property
     def nbytes(self) -> int:
@@ -68,7 +69,9 @@ class Saved:
         each = ((i, block) for block, i in enumerate(self.has)) if self.tokens else ()
         rows = sum(a.nbytes for i, block in each for p in self.has[i] if p >= 0 for a in self.tokens[p][block])
         c, states = self.config, sum(p < 0 for has in self.has.values() for p in has)
-        return rows + states * 4 * c.kv_heads * c.k_dim * c.v_dim
+        encoder = sum(a.nbytes for a in self.source or ()) if self.tokens else 0
+        whole: int = rows + states * 4 * c.kv_heads * c.k_dim * c.v_dim + encoder
+        return whole
 
     def close(self) -> None:
         """End it."""
@@ -84,10 +87,11 @@ class Tokens:
         want(min(sizes) >= 1 and config.batch == 1 and config.dtype in DTYPES, "sizes")
         want(bool(config.of) and config.layers is not None, "of and layers")
         self.views = [View(word) for word in config.of.split(",")]
-        self.own = [i for i, view in enumerate(self.views) if view.name != "share"]
+        self.own = [i for i, view in enumerate(self.views) if view.name not in ("share", "cross")]
+        self.asking = [i for i, view in enumerate(self.views) if view.name == "cross"]
         want(len(self.own) == config.layers, f"layers {config.layers}")
         want(all(number > 0 for i in self.own for number in self.views[i].numbers), "a size in of")
-        self.reads = [i if i in self.own else view.numbers[0] for i, view in enumerate(self.views)]
+        self.reads = [view.numbers[0] if view.name == "share" else i for i, view in enumerate(self.views)]
         shown = [i for i in self.own if self.views[i].name not in ("state", "conv")]
         shares = [i for i, view in enumerate(self.views) if view.name == "share"]
         want(all(self.reads[i] < i and self.reads[i] in shown for i in shares), "shared layers")
@@ -100,6 +104,18 @@ class Tokens:
         """Forget everything."""
         self.tokens: list[Token] = []
         self.has: dict[int, set[int]] = {i: set() for i in self.own}
+        self.source: Pair | None = None
+        self.queries = 0
+
+    def encode(self, keys: Any, values: Any) -> None:
+        """Keep the arrays of an encoder, backwards."""
+        n, c = keys.shape[2] if keys.ndim == 4 else 1, self.config
+        if n:
+            shapes = [(len(self.asking), c.kv_heads, n, dim) for dim in (c.k_dim, c.v_dim)]
+            want(bool(self.asking) and [keys.shape, values.shape] == shapes, f"rows {keys.shape} {values.shape}")
+            want(keys.dtype == values.dtype == DTYPES[c.dtype], f"rows of {keys.dtype}")
+            want(self.source is None, "an encoder was there already")
+            self.source = Pair(keys[:, :, ::-1].copy(), values[:, :, ::-1].copy())
         self.queries = 0
 
     def append(self, keys: Any, values: Any) -> None:
@@ -120,7 +136,7 @@ class Tokens:
 
     def histories(self) -> list[Pair]:
         """All rows of each layer, of the newest token first, and zeros behind them."""
-        each = ((self.stacked(self.own.index(owner)), self.views[owner].before) for owner in self.reads)
+        each = ((self.shown(owner), self.views[owner].before) for owner in self.reads)
         return [Pair(*(np.pad(a, [(0, 0), (0, 0), (0, n), (0, 0)]) for a in rows)) for rows, n in each]
 
     def states(self) -> dict[int, Any]:
@@ -133,6 +149,16 @@ class Tokens:
                 found[i] = found[i] / 2 + np.einsum("hi,hj->hij", key, value)
         return found
 
+    def shown(self, i: int) -> Pair:
+        """The rows that layer i of the model shows, of tokens or of the encoder."""
+        if i in self.own:
+            return self.stacked(self.own.index(i))
+        if self.source is None:
+            c = self.config
+            return Pair(*(np.zeros((1, c.kv_heads, 0, dim), DTYPES[c.dtype]) for dim in (c.k_dim, c.v_dim)))
+        which = self.asking.index(i)
+        return Pair(*(a[which : which + 1] for a in self.source))
+
     def stacked(self, block: int) -> Pair:
         """Rows of a layer as arrays `[1, heads, n, dim]`."""
         rows = [token[block] for token in reversed(self.tokens)]
@@ -140,9 +166,10 @@ class Tokens:
 
     def mask(self) -> Any:
         """What each query sees of these."""
-        end = len(self.tokens)
-        widest = end + max(view.before for view in self.views)
+        end, encoded = len(self.tokens), 0 if self.source is None else self.source.keys.shape[2]
+        widest = max(encoded, end + max(view.before for view in self.views))
         found = np.zeros((len(self.views), 1, self.queries, widest), bool)
+        found[self.asking, :, :, :encoded] = True
         for i, owner in enumerate(self.reads):
             for q, p in enumerate(range(end - self.queries, end)):
                 found[i, 0, q, [end - 1 - seen for seen in self.views[owner].seen(p)]] = True
@@ -189,7 +216,7 @@ class Tokens:
         was = Tokens(self.config)
         was.tokens, was.has = [*saved.tokens], {i: {*has} for i, has in saved.has.items()}
         was.rewind(to)
-        self.tokens, self.has, self.queries = was.tokens, was.has, 0
+        self.tokens, self.has, self.queries, self.source = was.tokens, was.has, 0, saved.source
         return None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kvspec.contract import Pair
 from kvspec.masks import Causal
 from support.engines.foreign import (
     brought,
@@ -276,6 +277,17 @@ class FoldsSeveralAnew(layering.Tokens):
 FoldedAnew = having(layering.Remembered, FoldsSeveralAnew)
 
 
+class CutsTheEncoder(layering.Tokens):
+    """A rewind cuts all rows to the target, the encoder's too."""
+
+    def rewind(self, to: int) -> None:
+        super().rewind(to)
+        self.source = self.source and Pair(*(a[:, :, -to:] if to else a[:, :, :0] for a in self.source))
+
+
+EncoderCut = having(layering.Remembered, CutsTheEncoder)
+
+
 WRONG = {
     "wrong_attention:Float64TopLeft": ["ATTN-4"],
     "wrong_attention:Float64WiderWindow": ["ATTN-5"],
@@ -307,6 +319,7 @@ WRONG = {
     "wrong:Longest": ["RAGGED-31"],
     "wrong:FirstAsked": ["LAYER-15"],
     "wrong:FoldedAnew": ["LAYER-36"],
+    "wrong:EncoderCut": ["LAYER-42"],
     "wrong:Stale": ["BUCKET-2"],
     "wrong:FromSlotOne": ["ROPE-3"],
     "wrong:Forgetful": ["MEM-7"],
