@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
 ENGINES = (
-    *("mlx", "mlx_vlm", "transformers", "transformers_quantized", "onnx", "onnx_scatter", "onnxruntime"),
+    *("mlx", "mlx_vlm", "transformers", "transformers_parts", "transformers_quantized", "onnx", "onnx_scatter"),
+    "onnxruntime",
     *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm"),
 )
 ADAPTERS = (
