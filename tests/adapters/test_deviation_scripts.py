@@ -16,8 +16,8 @@ from tools import shown
 LONGEST = 25
 """Lines of a script, without the text at its beginning."""
 
-WITH_POOLS = {"sglang": 40, "vllm": 40}
-"""Lines of a script that makes a scheduler's pools, by the first word of its name."""
+WITH_POOLS = {"lmcache": 40, "sglang": 40, "vllm": 40}
+"""Lines of a script that makes the pools of a scheduler or a store, by the first word of its name."""
 
 MANY = ("_senseless_sizes", "_buffer_of_no_rows")
 """How scripts end of which a row names several at once."""

@@ -37,6 +37,7 @@ ENGINES = {
     "mistralrs": {"mistralrs"},
     "sglang": {"sglang", "torch"},
     "vllm": {"vllm", "torch"},
+    "lmcache": {"lmcache", "torch"},
     "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
