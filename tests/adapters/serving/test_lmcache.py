@@ -27,8 +27,8 @@ RIGHT["layers"] = {"policy": "LRU", "clear": 0}
 
 @pytest.mark.parametrize("shape", RIGHT)
 def test_it_is_right_where_no_fault_is_known(shape: str) -> None:
-    seen = lives(shape, **RIGHT[shape]).counted(20)
-    assert seen["hits"] > 20 and seen["reused"] > 100, seen
+    seen = lives(shape, **RIGHT[shape]).counted(12)
+    assert seen["hits"] > 10 and seen["reused"] > 50, seen
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
