@@ -34,8 +34,7 @@ def put(text):
         time.sleep(0.01)
 
 
-put([1, 2, 3, 4])
-put([1, 2, 3, 4])  # once more: it is used twice
+_ = put([1, 2, 3, 4]), put([1, 2, 3, 4])  # it is used twice
 try:
     seen = put([5, 6, 7, 8, 9, 10, 11, 12]) or "stored"
 except KeyError as e:
