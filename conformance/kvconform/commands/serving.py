@@ -19,7 +19,7 @@ from kvadapters.serving.http import Server, starting
 from kvconform.commands.unused_options import refuse_of_adapters
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
-from kvconform.serving.run import FIRST, Run
+from kvconform.serving.run import FIRST, SUSPECT, Run
 from kvconform.serving.verdict import exit_status, verdicts
 from kvconform.version import SUITE_VERSION
 from kvspec import SPEC_VERSION
@@ -107,7 +107,7 @@ class _Progress:
 
     def tell(self, line: str) -> None:
         """Tell how far the run is; what has failed and the first verdict stay."""
-        if not line.startswith(("SERVE-", FIRST, WAITING)):
+        if not line.startswith(("SERVE-", FIRST, SUSPECT, WAITING)):
             self.line.show(line)
         elif not self.quiet:
             self.line.clear()

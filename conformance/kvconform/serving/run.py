@@ -22,7 +22,7 @@ from kvspec.errors import BadInput
 from kvspec.records.serving import ServingFailure
 from kvspec.serving.history import History, told
 
-FIRST = "first verdict:"
+FIRST, SUSPECT = "first verdict:", "not made short yet:"
 TRIES, SECONDS = 300, 40.0
 """How much is done to make one failure short, if a run does not say otherwise."""
 RARE = 20
@@ -120,7 +120,11 @@ class Run:
         return {**self.player.counts, **self.driver.counts()}
 
     def _failure(self, history: History, asked: list[Asked], wrong: list[Wrong], told_of: Counter[str]) -> None:
-        """Make a failure short, unless one like it is known."""
+        """Make a failure short, unless one like it is known, or another dtype explains it and one before it."""
+        if hints := self._coarser(asked):
+            if any(hints[0] in failure.found for failure in self.failures):
+                return
+            self.tell("; ".join([f"{SUSPECT} {wrong[0].words}", *hints]))
         self.shortest = Shortest(history, asked, wrong, told_of)
         try:
             alone = self._shorten(history)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from adapters.probe import engines
+from adapters.probe import engines, gated_delta
 from kvadapters.probe import Precision, Probe, read
+from kvadapters.probe.formats import llama_cpp
 from kvspec.errors import BadInput
 
 CASES = {
@@ -21,6 +23,7 @@ CASES = {
     "qwen3": "2*full",
     "gemma3": "window 5,full",
     "gpt-oss": "window 5,full",
+    "qwen3-next": "linear,full",
 }
 
 
@@ -63,11 +66,13 @@ def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -
     probe = engines.small(name, CASES[name])
     assert probe.write(tmp_path, dtype, "gguf") == probe.write(tmp_path, dtype, "gguf")
     values, tensors = loaded(tmp_path / "model.gguf")
-    assert values["general.architecture"] == name
-    assert values[f"{name}.block_count"] == 2 and values[f"{name}.vocab_size"] == probe.layout.vocabulary
+    found = llama_cpp.DIALECTS[name].name
+    assert values["general.architecture"] == found
+    assert values[f"{found}.block_count"] == 2 and values[f"{found}.vocab_size"] == probe.layout.vocabulary
     assert np.array_equal(tensors["output.weight"].astype(np.float32), probe.network.output)
     assert np.array_equal(tensors["blk.1.attn_v.weight"].astype(np.float32), probe.network.layers[1].value)
-    assert not [n for n in tensors if n.startswith(("model.", "lm_head")) or ".mlp." in n or "self_attn" in n]
+    theirs = ("model.", "lm_head", ".mlp.", "self_attn", "linear_attn")
+    assert not [n for n in tensors if any(part in n for part in theirs)]
     assert all(t.dtype == np.float32 for n, t in tensors.items() if t.ndim == 1 or n.endswith(".bias"))
     words = [f"\u2581{word}" for word in probe.layout.words()]
     assert values["tokenizer.ggml.tokens"] == words and len(words) == probe.layout.vocabulary
@@ -75,6 +80,17 @@ def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -
     assert values["tokenizer.ggml.scores"] == [-1.0] * len(words)
     assert values["tokenizer.ggml.add_bos_token"] is False
     assert Probe.load(tmp_path).layers == probe.layers
+
+
+@pytest.mark.parametrize("kv_heads", [1, 4])
+def test_a_linear_layer_computes_what_the_network_does(tmp_path: Path, kv_heads: int) -> None:
+    probe = Probe.of("qwen3-next", "linear,full")
+    probe = replace(probe, layout=replace(probe.layout, kv_heads=kv_heads))
+    probe.write(tmp_path, "f32", "gguf")
+    first, second = probe.network.states(engines.text(probe, 9))[:2]
+    made = gated_delta.given(*loaded(tmp_path / "model.gguf"), first)
+    assert np.abs(second - first).max() > 0.9
+    assert np.abs(made - (second - first)).max() < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -120,7 +136,13 @@ ROWS = {
 @pytest.mark.parametrize(("dtype", "rows"), ROWS)
 @pytest.mark.parametrize(
     ("name", "layers"),
-    [*CASES.items(), ("llama", "8*full"), ("gemma3", "5*window 8,full"), ("gpt-oss", "2*window 8")],
+    [
+        *CASES.items(),
+        ("llama", "8*full"),
+        ("gemma3", "5*window 8,full"),
+        ("gpt-oss", "2*window 8"),
+        ("qwen3-next", "full,linear,linear"),
+    ],
 )
 def test_llama_cpp_is_read(tmp_path: Path, program: Path, name: str, layers: str, dtype: str, rows: str) -> None:
     probe = Probe.of(name, layers)

@@ -13,7 +13,7 @@ from kvconform.serving.blame import blamed
 from kvconform.serving.judge import Judge, Wrong
 from kvconform.serving.player import Asked
 from kvconform.serving.recipes import aim
-from kvconform.serving.run import Run
+from kvconform.serving.run import SUSPECT, Run
 from kvspec.serving.history import history
 
 
@@ -73,11 +73,15 @@ PROBE = engines.small("qwen3", "full,window 6")
 
 
 def test_an_engine_that_computes_in_a_coarser_dtype_is_told_which() -> None:
-    run = Run(PROBE, Rounded(), Precision("f32"))
-    run.go(30, 1)
-    said = run.failures[0].found[-1]
+    lines = list[str]()
+    run = Run(PROBE, Rounded(), Precision("f32"), tell=lines.append)
+    run.go(60)
+    [failure] = run.failures  # what the dtype explains is made short and told once
+    said = failure.found[-1]
     assert said.startswith("nothing is wrong if the engine computes in") and "bf16" in said
-    assert run.failures[0].drawing[-1] == said
+    assert failure.drawing[-1] == said and run.wrong_histories > 5
+    told = [line for line in lines if said in line]
+    assert [line.startswith(SUSPECT) for line in told] == [True, False], told
     right = Run(PROBE, Rounded(), Precision("bf16"))
     right.go(30)
     assert right.failures == []

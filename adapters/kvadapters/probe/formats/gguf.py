@@ -13,7 +13,7 @@ import numpy as np
 
 from kvadapters.probe.arrays import Array
 
-Value = str | bool | int | float | Sequence[str] | Sequence[float]
+Value = str | bool | int | float | Sequence[str] | Sequence[float] | Sequence[bool]
 """A value of the header. Whole numbers are written as u32, others as f32, several texts or others as an array."""
 
 DTYPES = {

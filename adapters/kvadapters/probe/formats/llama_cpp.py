@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, period, size_of
 from kvadapters.probe.architectures.gemma3 import LOCAL
 from kvadapters.probe.architectures.gpt_oss import EXPERTS, WIDTH
+from kvadapters.probe.formats import llama_cpp_linear
 from kvadapters.probe.formats.gguf import Value
 from kvadapters.probe.formats.tokenizer import END
 from kvadapters.probe.layout import HEAD_DIM, Layout
@@ -46,6 +47,8 @@ class Dialect:
     names: tuple[tuple[str, str], ...] = ()
     windows: bool = False
     """Whether layers may have windows. They come in a period, whose last layer is full."""
+    values: Callable[[Layout, float], Mapping[str, Value]] = lambda layout, eps: {}
+    """What its header says beside the sizes that all have."""
 
 
 def _as_they_are(_: Layout, tensors: Tensors) -> Tensors:
@@ -96,6 +99,12 @@ DIALECTS = {
         windows=True,
     ),
     "gpt-oss": Dialect("gpt-oss", _experts, (("post_attention_layernorm", "post_attention_norm"),), windows=True),
+    "qwen3-next": Dialect(
+        "qwen3next",
+        llama_cpp_linear.changed,
+        (("post_attention_layernorm", "post_attention_norm"), *llama_cpp_linear.NAMES),
+        values=llama_cpp_linear.values,
+    ),
 }
 
 
@@ -138,6 +147,7 @@ def values(architecture: Architecture, layout: Layout) -> dict[str, Value]:
         found |= {"rope.freq_base_swa": LOCAL}
     if architecture.name == "gpt-oss":
         found |= {"expert_count": EXPERTS, "expert_used_count": 1, "expert_feed_forward_length": WIDTH}
+    found |= DIALECTS[architecture.name].values(layout, architecture.eps)
     general: dict[str, Value] = {"general.architecture": name, "general.name": "kvconform probe"}
     return general | {f"{name}.{key}": value for key, value in found.items()} | _vocabulary(list(layout.words()))
 
