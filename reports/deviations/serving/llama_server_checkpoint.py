@@ -1,8 +1,9 @@
-"""llama-server, a model with windows: a prompt is answered as if another text stood there. A wrong result.
+"""llama-server, windows or linear layers: a prompt is answered as if another text stood there. A wrong result.
 
 SERVE-6: a request that begins with one token of an earlier one, and goes on otherwise. Start it before:
 
     kvconform probe gemma3 --layers "window 8,full" --output tokens --format gguf -o probe
+    (or qwen3-next --layers linear,full: 7 of 20 answers differ, with Gemma 3 14)
     llama-server -m probe/model.gguf --port 8080 -np 2 -c 512 -b 32 -ub 16 -ctk f32 -ctv f32 -fa off
 """
 
