@@ -38,6 +38,8 @@ NVRTC = "nvidia-cuda-nvrtc==13.0.88"
 TORCH, TORCH_INDEX = "torch==2.13.0+cpu", "https://download.pytorch.org/whl/cpu"
 SOON = ("--retries", "0", "--timeout", "15")
 """The peer torch as its small build for CPUs. Where it cannot be had, the profile says so and goes on."""
+FOR_CPUS = ("--extra-index-url", TORCH_INDEX, *SOON)
+"""For packages that need this build."""
 
 GPU_PEERS = ("torch==2.13.0", "triton==3.7.1", "jax==0.10.2")
 """Packages of peers on a GPU that are tried without one."""
@@ -80,19 +82,19 @@ def _tool(session: nox.Session, name: str, *arguments: str, **more: Any) -> None
 
 def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], None]) -> None:
     """Make a session of each row of a table of `sessions.toml`: it installs the extras, removes what does not
-    fit, then runs the body."""
+    fit, then runs the body. What needs the torch for CPUs is installed by pip, which goes on without its index."""
     for name, row in DATA[table].items():
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:
-            _install(session, *row.get("extras", ()))
+            _install(session, *row.get("extras", ()), more=FOR_CPUS if row.get("cpu") else ())
             for arguments in row.get("install", ()):
                 session.install(*shlex.split(arguments))
-            for package in row.get("without", ()):
-                session.run("uv", "pip", "uninstall", package, external=True)
+            if without := row.get("without"):
+                session.run("python", "-m", "pip", "uninstall", "-q", "-y", *without)
             body(session, name, row)
 
         session.__doc__ = row["says"].strip()
-        nox.session(session, name=name)
+        nox.session(session, name=name, venv_backend="venv" if row.get("cpu") else None)
 
 
 def _commands(session: nox.Session, _: str, row: dict[str, Any]) -> None:
@@ -149,7 +151,7 @@ def _where_it_can(session: nox.Session, *command: str) -> None:
 def profile(session: nox.Session) -> None:
     """How fast the OpenCL adapter is beside its peers, ending in a record and its page. No test."""
     _install(session, "opencl", "onnxruntime")
-    session.install(TORCH, "--extra-index-url", TORCH_INDEX, *SOON, success_codes=[0, 1], silent=True)
+    session.install(TORCH, *FOR_CPUS, success_codes=[0, 1], silent=True)
     folder = REPORTS / "opencl"
     session.run("kvconform", "profile", "opencl", "--report", str(folder), *session.posargs)
     session.log(f"the record: {folder / 'profile.json'}; the page: {folder / 'profile.html'}")

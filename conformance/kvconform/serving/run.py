@@ -29,6 +29,8 @@ RARE = 20
 """One wrong history in so many is no matter of the dtype."""
 MOST_FAILURES = 6
 """Failures that are made short; others are counted."""
+SERVED_LOGPROB = 2.0**-19
+"""The error of a logprob up to 32 in f32: one rounding as the largest logit is taken off, one of the logarithm."""
 
 
 @dataclass
@@ -53,7 +55,8 @@ class Run:
     """What was counted while histories of a clause were played."""
 
     def __post_init__(self) -> None:
-        self.precision = replace(self.precision, dtype=self.driver.declared.computes or self.precision.dtype)
+        dtype = self.driver.declared.computes or self.precision.dtype
+        self.precision = replace(self.precision, dtype=dtype, logprob=max(SERVED_LOGPROB, self.precision.logprob))
         self.player = Player(self.driver, self.probe.layout.ids, self.seed)
         self.judge = Judge(self.probe, self.precision, "ranks" in self.driver.declared.can)
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)

@@ -10,11 +10,12 @@ import numpy as np
 Tensors = Mapping[str, Any]
 
 
-def given(values: Mapping[str, Any], tensors: Tensors, rows: Any) -> Any:
-    """Give what the first layer adds to hidden states [n, hidden], float64."""
+def given(values: Mapping[str, Any], tensors: Tensors, rows: Any, dtype: type = np.float64) -> Any:
+    """Give what the first layer adds to hidden states [n, hidden], computed in a dtype."""
+    rows = rows.astype(dtype)
     eps, wide = values["qwen3next.attention.layer_norm_rms_epsilon"], values["qwen3next.ssm.state_size"]
     keys, heads = values["qwen3next.ssm.group_count"], values["qwen3next.ssm.time_step_rank"]
-    own = {name: tensors[f"blk.0.{name}"].astype(float) for name in NAMES}
+    own = {name: tensors[f"blk.0.{name}"].astype(dtype) for name in NAMES}
     normed = rms(rows, eps) * own["attn_norm.weight"]
     mixed = silu(convolved(normed @ own["attn_qkv.weight"].T, own["ssm_conv1d.weight"]))
     queries, at, held = np.split(mixed.reshape(len(rows), -1, wide), [keys, 2 * keys], axis=1)
@@ -36,7 +37,7 @@ NAMES = (
 def remembered(queries: Any, keys: Any, rows: Any, faded: Any, writes: Any) -> Any:
     """Let each token fade each head's state, replace what its key holds, and read by its query; all are
     [n, heads, wide], or [n, heads]."""
-    state, found = np.zeros((rows.shape[1], rows.shape[2], rows.shape[2])), []
+    state, found = np.zeros((rows.shape[1], rows.shape[2], rows.shape[2]), rows.dtype), []
     for query, key, row, fade, write in zip(queries, keys, rows, faded, writes, strict=True):
         state = state * fade[:, None, None]
         change = (row - np.einsum("hkv,hk->hv", state, key)) * write[:, None]
@@ -48,7 +49,7 @@ def remembered(queries: Any, keys: Any, rows: Any, faded: Any, writes: Any) -> A
 def convolved(rows: Any, taps: Any) -> Any:
     """Weigh the newest tokens of each channel, the newest last."""
     size = taps.shape[1]
-    before = np.concatenate([np.zeros((size - 1, rows.shape[1])), rows])
+    before = np.concatenate([np.zeros((size - 1, rows.shape[1]), rows.dtype), rows])
     return sum(before[i : i + len(rows)] * taps[:, i] for i in range(size))
 
 

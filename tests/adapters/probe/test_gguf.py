@@ -93,6 +93,18 @@ def test_a_linear_layer_computes_what_the_network_does(tmp_path: Path, kv_heads:
     assert np.abs(made - (second - first)).max() < 1e-6
 
 
+@pytest.mark.must("nothing wrong: a state fades a little otherwise with each token that is rounded")
+def test_a_state_in_f32_is_read_far_back(tmp_path: Path) -> None:
+    probe = Probe.of("qwen3-next", "linear,full")
+    probe.write(tmp_path, "f32", "gguf")
+    tokens = engines.text(probe, 200)
+    first = probe.network.states(tokens)[0]
+    second = first + gated_delta.given(*loaded(tmp_path / "model.gguf"), first, np.float32)
+    hidden = probe.network.gone_on([first, second], {}, np.arange(len(tokens)))[-1]
+    judgement = read(probe, tokens, probe.network.logits(hidden), Precision("f32"))
+    assert judgement.wrong == [], judgement.told()
+
+
 @pytest.mark.parametrize(
     ("name", "layers", "words"),
     [

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Precision
+from kvadapters.probe import Precision, Probe
 from kvadapters.serving.driver import Answer, Declared, Driver, Request, Sample
 from kvconform.serving.blame import blamed
 from kvconform.serving.judge import Judge, Wrong
 from kvconform.serving.player import Asked
 from kvconform.serving.recipes import aim
-from kvconform.serving.run import SUSPECT, Run
+from kvconform.serving.run import SERVED_LOGPROB, SUSPECT, Run
 from kvspec.serving.history import history
 
 
@@ -59,17 +62,22 @@ class Rounded(Driver):
     """The network in float64, whose logits are rounded to bf16."""
 
     declared = Declared("rounded")
+    probe = engines.small("qwen3", "full,window 6")
+
+    def rounded(self, logits: Any) -> Any:
+        """Round logits [n, vocabulary]."""
+        return np.asarray(logits).astype(ml_dtypes.bfloat16).astype(float)
 
     def submit(self, request: Request) -> Request:
         return request
 
     def wait(self, handle: Request) -> Answer:
-        answered = [(handle.tokens[-1] + 1 + i) % PROBE.layout.ids for i in range(handle.new)]
-        logits = engines.logits(PROBE, [*handle.tokens, *answered[:-1]])[-handle.new :]
-        return Answer((Sample(tuple(answered), np.asarray(logits).astype(ml_dtypes.bfloat16).astype(float)),))
+        answered = [(handle.tokens[-1] + 1 + i) % self.probe.layout.ids for i in range(handle.new)]
+        logits = engines.logits(self.probe, [*handle.tokens, *answered[:-1]])[-handle.new :]
+        return Answer((Sample(tuple(answered), self.rounded(logits)),))
 
 
-PROBE = engines.small("qwen3", "full,window 6")
+PROBE = Rounded.probe
 
 
 def test_an_engine_that_computes_in_a_coarser_dtype_is_told_which() -> None:
@@ -85,6 +93,26 @@ def test_an_engine_that_computes_in_a_coarser_dtype_is_told_which() -> None:
     right = Run(PROBE, Rounded(), Precision("bf16"))
     right.go(30)
     assert right.failures == []
+
+
+class Softmax(Rounded):
+    """A network of linear layers, whose logprobs are the logarithms of a softmax in f32."""
+
+    declared = Declared("softmax")
+    probe = Probe.of("qwen3-next", "linear,full")
+
+    def rounded(self, logits: Any) -> Any:
+        found = logits.astype(np.float32)
+        shares = np.exp(found - found.max(-1, keepdims=True))
+        return np.log(shares / shares.sum(-1, keepdims=True))
+
+
+@pytest.mark.must("nothing wrong: each of two roundings is counted")
+def test_logprobs_of_a_softmax_in_f32_are_read() -> None:
+    run = Run(Softmax.probe, Softmax(), Precision("f32"))
+    asked = run.player.play(history("ask a 9 new=99"))
+    assert run.judge.judged(asked) == []
+    assert Judge(Softmax.probe, replace(run.precision, logprob=SERVED_LOGPROB / 2)).judged(asked)
 
 
 def answered(request: Request, *samples: tuple[int, ...], ranks: bool = False) -> list[str]:
