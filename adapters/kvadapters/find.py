@@ -73,6 +73,7 @@ ENGINES = {
     "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",
     "onnxruntime-gqa-window": "kvadapters.engines.onnxruntime:grouped_window",
     "onnxruntime-gqa-shared": "kvadapters.engines.onnxruntime:grouped_shared",
+    "onnxruntime-gqa-evicting": "kvadapters.engines.onnxruntime_window:window",
     "litgpt": "kvadapters.engines.litgpt:bounded",
     "litgpt-sliding": "kvadapters.engines.litgpt:sliding",
     "executorch": "kvadapters.engines.executorch:bounded",

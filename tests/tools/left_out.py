@@ -31,8 +31,6 @@ FOLDER = Path(__file__).parents[2] / "reports" / "published"
 FOUND, PAGE = FOLDER / "left_out.json", FOLDER / "LEFT_OUT.md"
 
 NOT_TRIED = {
-    "llama-growing": "llama-cpp-python",
-    "llama-window": "llama-cpp-python",
     "llama-window-tight": "llama-cpp-python",
     "transformers-quantized-fp8": "transformers",
     "transformers-batch-static": "transformers",
@@ -44,8 +42,6 @@ NOT_TRIED = {
     "transformers-sparse": "transformers",
     "transformers-minimax": "transformers",
     "transformers-hybrid-static-recording": "transformers",
-    "torchtune": "torchtune",
-    "flax": "flax",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
 

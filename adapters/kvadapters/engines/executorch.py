@@ -1,7 +1,7 @@
 """executorch: `KVCache` and `RingKVCache` of its Llama example, updated with dynamic shapes.
 
-Positions are the caller's (`input_pos`). Not claimed: who owns arrays (the caches return their own buffers), and
-going back in a ring.
+Positions are the caller's (`input_pos`). The caches return their own buffers, and what their caller writes into
+them is in the cache. Not claimed: going back in a ring.
 """
 
 from __future__ import annotations
@@ -75,5 +75,5 @@ def adapter(name: str, kind: str, cache: type[Bounded | Ring], *also: str, **dia
     )
 
 
-bounded = adapter("executorch", "bounded", Bounded, "rewind", "ask")
+bounded = adapter("executorch", "bounded", Bounded, "rewind", "ask", "scribble")
 ring = adapter("executorch-ring", "ring", Ring, **{"ring.chunk": "2 * window"})

@@ -1,8 +1,7 @@
 """flax: the decode cache of `nnx.MultiHeadAttention`, one token at a time.
 
 Its projections are replaced by functions that change nothing, so that rows go in as they are; what its attention
-function is handed is what queries attend to. Not claimed: rewinding, because flax cannot rewind; and who owns
-arrays, because arrays of jax never change.
+function is handed is what queries attend to. Not claimed: rewinding, because flax cannot rewind.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ bounded = from_update(
     update=Cache.update,
     length=lambda cache: cache.attention.cache_index[...],
     mask=lambda cache, n: cache.mask,
+    also=("batch", "scribble"),
     dialect={"mask.made": "after"},
     said={
         "version": version("flax"),

@@ -1,7 +1,8 @@
 """litgpt: `KVCache`, with and without its sliding window, and the masks that `GPT` and `CausalSelfAttention` make.
 
 Positions are the caller's (`input_pos`). The cache returns its own buffers, and what their caller writes into
-them is in the cache. Not claimed: going back with a sliding window.
+them is in the cache. Not claimed: going back and emptying with a
+sliding window.
 """
 
 from __future__ import annotations
@@ -66,10 +67,11 @@ def adapter(
         make=Cache,
         update=Cache.update,
         mask=Cache.mask,
+        reset=(lambda cache: cache.cache.reset_parameters()) if kind == "bounded" else None,
         also=("batch", "scribble", *also),
         dialect={f"{kind}.positions": "caller", "mask.made": "after", **dialect},
     )
 
 
-bounded = adapter("litgpt", "bounded", ("rewind", "ask"))
+bounded = adapter("litgpt", "bounded", ("rewind", "ask", "zero"))
 sliding = adapter("litgpt-sliding", "ring", (), {"rows": ROWS}, **{"ring.chunk": "window"})

@@ -143,7 +143,7 @@ class Cache:
             if rows.dtype != DTYPES[config.dtype] or rows.shape != config.shape("k", n):
                 raise ValueError(f"rows {rows.shape} of {rows.dtype} are no rows of this model")
             both[:, :, part] = rows.swapaxes(1, 2)
-        flat = both.reshape(config.batch * n, -1)
+        flat = both.reshape(config.batch * n, 2 * config.kv_heads * self.width)
         size = llama_model.embedding_width(config.kv_heads, self.width)
         return np.pad(flat, ((0, 0), (0, size - flat.shape[1])))
 

@@ -106,4 +106,5 @@ scatter = onnx_scatter.adapter(
     "onnx-scatter",
     lambda config: scatter_evaluator(config.dtype),
     {"version": onnx.__version__, "details": {"opset": onnx_scatter.OPSET}},
+    "zero",
 )

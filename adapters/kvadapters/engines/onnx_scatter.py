@@ -1,7 +1,7 @@
 """ONNX's static cache: TensorScatter writes into buffers of `max_len` rows; Attention is told how many are valid.
 
 Positions are the caller's: it says where to write. A mask is what Attention itself applies: see
-`kvadapters.engines.onnx`. Not claimed: appends of no rows, and who owns arrays.
+`kvadapters.engines.onnx`. Not claimed: who owns arrays.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Buffer:
         return self.run(keys, values, past, self.first)[3][:, :1] > 0
 
 
-def adapter(name: str, session: Callable[[Config], Any], said: Mapping[str, Any]) -> UpdateAdapter:
+def adapter(name: str, session: Callable[[Config], Any], said: Mapping[str, Any], *also: str) -> UpdateAdapter:
     """Make the adapter of an engine that makes a session of a config."""
     return from_update(
         name,
@@ -70,7 +70,7 @@ def adapter(name: str, session: Callable[[Config], Any], said: Mapping[str, Any]
         make=lambda config: Buffer(session(config), config),
         update=Buffer.update,
         mask=Buffer.mask,
-        also=("batch", "rewind"),
+        also=("batch", "rewind", *also),
         dialect={"bounded.positions": "caller", "mask.made": "after"},
         said=said,
     )

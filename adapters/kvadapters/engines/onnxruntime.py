@@ -83,6 +83,12 @@ def grouped_query(dtype: str, heads: int, window: int | None) -> Any:
     return session(model([node], dtype, dict.fromkeys(NAMES[5:], TensorProto.INT32), opset=21))
 
 
+def flat(rows: Array) -> Array:
+    """Rows `[B, H, n, dim]` with their heads side by side, as the operator has them: `[B, n, H * dim]`."""
+    batch, heads, n, width = rows.shape
+    return rows.swapaxes(1, 2).reshape(batch, n, heads * width)
+
+
 class Grouped:
     """The past of a GroupQueryAttention: the present outputs are the past of the next call."""
 
@@ -95,12 +101,11 @@ class Grouped:
         return [np.zeros(shape, DTYPES[config.dtype]) for _ in "kv"]
 
     def run(self, keys: Array, values: Array, past: list[Array], first: int) -> list[Array]:
-        """Run with queries of zeros, heads side by side as the operator has them: the output, the keys and values
-        that are present, the weights."""
-        flat = [a.swapaxes(1, 2).reshape(a.shape[0], a.shape[2], -1) for a in (np.zeros_like(keys), keys, values)]
+        """Run with queries of zeros: the output, the keys and values that are present, the weights."""
         total = first + keys.shape[2]
         lengths = [np.full(keys.shape[0], total - 1, np.int32), np.array([total], np.int32)]
-        return self.performed(dict(zip(NAMES, (*flat, *past, *lengths), strict=True)))
+        rows = map(flat, (np.zeros_like(keys), keys, values))
+        return self.performed(dict(zip(NAMES, (*rows, *past, *lengths), strict=True)))
 
     def performed(self, inputs: dict[str, Array]) -> list[Array]:
         """Have ONNX Runtime make the arrays of the outputs."""

@@ -1,7 +1,7 @@
 """torchtune: `KVCache`, with the masks that its generation makes.
 
-Not claimed: rewinding, because torchtune cannot rewind; and who owns arrays, because the cache returns its own
-buffers.
+The cache returns its own buffers, and what its caller writes into them is in the cache. Not claimed: rewinding,
+because torchtune cannot rewind.
 """
 
 from __future__ import annotations
@@ -44,4 +44,5 @@ bounded = adapter(
     length=lambda cache: cache.size,
     mask=mask,
     reset=lambda cache: cache.reset(),
+    also=("batch", "scribble", "zero"),
 )

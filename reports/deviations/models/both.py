@@ -28,10 +28,12 @@ class _Lends:
     the cache, and the cache writes on them."""
 
     lent = False
+    lends_from = 1
+    """The rows of an update from which on it does so."""
 
     def append(self, keys: Rows, values: Rows) -> None:
         super().append(keys, values)
-        self.lent = self.lent or keys.n > 0
+        self.lent = self.lent or keys.n >= self.lends_from
 
     def overwritten(self) -> None:
         """Nothing is said of a cache whose arrays are overwritten."""
@@ -41,6 +43,12 @@ class _Lends:
 
 class LendsItsArrays(_Lends, CacheModel):
     """Of one layer."""
+
+
+class LendsItsBuffers(_Lends, CacheModel):
+    """torchtune: an update of no rows returns the whole buffers too."""
+
+    lends_from = 0
 
 
 class RingLendsItsArrays(_Lends, RingModel):
