@@ -27,11 +27,16 @@ History = tuple[Step, ...]
 
 def histories(layers: Sequence[View], most: int, abilities: frozenset[str]) -> list[History]:
     """Give histories of at most `most` tokens, the shortest first. `abilities` may hold `rewind` and `copy`."""
+    each = sizes(layers)
+    found = {h: None for h in (*_appends(each), *_with(each, abilities)) if 0 < _longest(h) <= most}
+    return sorted(found, key=lambda h: (_longest(h), len(h)))
+
+
+def sizes(layers: Sequence[View]) -> list[int]:
+    """Give how many tokens are appended at once, for these layers."""
     ends = {CONVOLUTION.size if view.kind == "linear" else view.size for view in layers} - {0}
     around = {at for end in ends for at in (end - 1, end, end + 1)}
-    sizes = sorted({1, 5, 17, *around, *(2 * end + 1 for end in ends)} - {0})
-    found = {h: None for h in (*_appends(sizes), *_with(sizes, abilities)) if 0 < _longest(h) <= most}
-    return sorted(found, key=lambda h: (_longest(h), len(h)))
+    return sorted({1, 5, 17, *around, *(2 * end + 1 for end in ends)} - {0})
 
 
 def _appends(sizes: Sequence[int]) -> Iterator[History]:

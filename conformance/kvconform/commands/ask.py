@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from kvadapters.probe.asked import MOST_TOKENS, asked
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.engines import loaded
-from kvadapters.probe.model import MOST_TOKENS, asked
 from kvadapters.probe.reader.precision import Precision
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kvadapters.probe import Precision, Probe
+from kvadapters.probe.asked import asked
 from kvadapters.probe.engines import loaded
 from kvadapters.probe.formats import mlx
-from kvadapters.probe.model import asked
 
 pytest.importorskip("mlx_lm", reason="mlx-lm is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

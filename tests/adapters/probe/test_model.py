@@ -12,7 +12,8 @@ import pytest
 from adapters.probe import engines
 from adapters.probe.engines import CASES
 from kvadapters.probe import Precision, Probe
-from kvadapters.probe.model import Model, asked, from_model
+from kvadapters.probe.asked import asked
+from kvadapters.probe.model import Model, from_model
 from kvconform import cli
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from adapters.probe import engines
 from kvadapters.probe import Probe
+from kvadapters.probe.asked import asked
 from kvadapters.probe.engines import loaded
-from kvadapters.probe.model import asked
 from kvadapters.probe.views import View
 from kvconform import cli
 

@@ -16,8 +16,8 @@ import pytest
 from adapters.probe import engines
 from adapters.probe.test_transformers import ask, model, transformers
 from kvadapters.probe import Precision, Probe, read
+from kvadapters.probe.asked import asked
 from kvadapters.probe.engines import loaded
-from kvadapters.probe.model import asked
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 

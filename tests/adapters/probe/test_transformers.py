@@ -16,8 +16,8 @@ import pytest
 
 from adapters.probe import engines
 from kvadapters.probe import Precision, Probe, read, read_tokens
+from kvadapters.probe.asked import asked
 from kvadapters.probe.engines import loaded
-from kvadapters.probe.model import asked
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -15,6 +15,10 @@ ENGINES = {
     "transformers-static": "kvadapters.probe.engines.transformers:static",
     "mlx-lm": "kvadapters.probe.engines.mlx_lm:load",
     "onnxruntime": "kvadapters.probe.engines.onnxruntime:load",
+    "llama-cpp": "kvadapters.probe.engines.llama_cpp:streams",
+    "llama-cpp-unified": "kvadapters.probe.engines.llama_cpp:unified",
+    "llama-cpp-q8_0": "kvadapters.probe.engines.llama_cpp:q8_0",
+    "llama-cpp-q4_0": "kvadapters.probe.engines.llama_cpp:q4_0",
 }
 """A name, and the function that it stands for."""
 
@@ -37,7 +41,7 @@ def made(name: str, target: str, *arguments: Any) -> Any:
         load: Callable[..., Any] = getattr(import_module(module), function)
     except ModuleNotFoundError as e:
         if name != target:
-            extra = re.sub("[-_](static|batching)$", "", name).replace("_", "-")
+            extra = re.sub("[-_](static|batching|unified|q8_0|q4_0)$", "", name).replace("_", "-")
             raise CannotRun(f"{name} needs {e.name}: pip install 'kvconform[{extra}]'") from None
         raise BadInput(f"{name}: cannot be imported ({e})") from None
     except (ImportError, AttributeError) as e:

@@ -88,9 +88,10 @@ class Context:
         self.batch.n_tokens = at
         if (status := llama.llama_decode(self.context, self.batch)) not in (0, 1):
             raise RuntimeError(f"llama_decode returned {status}")
-        return None if status else [self._logits(at) for at in outputs]
+        return None if status else [self.logits(at) for at in outputs]
 
-    def _logits(self, at: int) -> Array:
+    def logits(self, at: int) -> Array:
+        """Give the logits of a token of the last batch, [vocabulary]."""
         found: Array = np.ctypeslib.as_array(llama.llama_get_logits_ith(self.context, at), (self.ids,))
         return found.copy()
 

@@ -1,0 +1,146 @@
+"""llama.cpp, through llama-cpp-python: the sequences of a context's memory.
+
+`streams` has cells of its own for each sequence, as llama.cpp has by default; `unified` one buffer for all. The
+others have rows of eight or four bits."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import llama_cpp as llama
+import numpy as np
+
+from kvadapters.probe.model import Model, from_model
+from kvadapters.serving.driver import Wanted
+from kvadapters.serving.drivers.llama_cpp import Context
+from kvspec.geometry import Array
+
+SEQUENCES, CHUNK = 8, 8
+"""Sequences of a context, and tokens of one evaluation: a batch takes two."""
+BLOCK, BLOCKS = 16, 128
+"""All cells: 256 for each sequence."""
+
+
+@dataclass
+class Memory:
+    """A context, and the numbers of its sequences that are free."""
+
+    context: Context
+    free: list[int] = field(default_factory=lambda: list(range(SEQUENCES)))
+
+    @property
+    def held(self) -> Any:
+        """What llama.cpp calls its memory."""
+        return self.context.memory
+
+
+@dataclass
+class Held:
+    """A sequence."""
+
+    memory: Memory
+    number: int
+
+    @property
+    def end(self) -> int:
+        """The position of its next token."""
+        return int(llama.llama_memory_seq_pos_max(self.memory.held, self.number)) + 1
+
+
+def load(rows: str | None, unified: bool, folder: str, dtype: str) -> Model:
+    """Load a probe of GGUF."""
+    wanted = Wanted(folder, dtype, rows, sequences=SEQUENCES, chunk=CHUNK, block=BLOCK, blocks=BLOCKS)
+
+    def opened() -> Held:
+        return _beside(Memory(Context(wanted, unified, swa_full=False)))
+
+    tried = opened()
+    shifts = llama.llama_memory_can_shift(tried.memory.held)
+    return from_model(
+        opened,
+        lambda cache, tokens: _decode([cache], [tokens])[0],
+        _rewind,
+        _copy,
+        beside=lambda cache: _beside(cache.memory),
+        load=_load,
+        batch=_decode,
+        shift=_shift if shifts else None,
+        drop=_drop,
+    )
+
+
+streams, unified = partial(load, None, False), partial(load, None, True)
+q8_0, q4_0 = partial(load, "q8_0", False), partial(load, "q4_0", False)
+
+
+def _beside(memory: Memory) -> Held:
+    return Held(memory, memory.free.pop(0))
+
+
+def _decode(caches: Sequence[Held], tokens: Sequence[list[int]]) -> list[Array]:
+    """Decode tokens, sequence after sequence, in batches as large as the context takes. Raises RuntimeError."""
+    context, rows = caches[0].memory.context, list[Array]()
+    new = [
+        (cache.number, cache.end + i, token)
+        for cache, of in zip(caches, tokens, strict=True)
+        for i, token in enumerate(of)
+    ]
+    for at in range(0, len(new), context.most):
+        rows += _decoded(context, new[at : at + context.most])
+    ends = np.cumsum([len(of) for of in tokens])[:-1]
+    return np.split(np.array(rows), ends)
+
+
+def _decoded(context: Context, new: Sequence[tuple[int, int, int]]) -> list[Array]:
+    """Decode one batch of sequences, positions and tokens."""
+    batch = context.batch
+    for i, (number, position, token) in enumerate(new):
+        batch.token[i], batch.pos[i], batch.seq_id[i][0] = token, position, number
+        batch.n_seq_id[i], batch.logits[i] = 1, True
+    batch.n_tokens = len(new)
+    if status := llama.llama_decode(context.context, batch):
+        raise RuntimeError(f"llama_decode returned {status}")
+    return [context.logits(i) for i in range(len(new))]
+
+
+def _rewind(cache: Held, n: int) -> None:
+    """Remove the newest positions. Raises ValueError where rows of the window before them are gone, which llama.cpp
+    leaves to its caller to ask."""
+    to = cache.end - n
+    first = int(llama.llama_memory_seq_pos_min(cache.memory.held, cache.number))
+    if first > max(0, to - cache.memory.context.window + 1) and cache.memory.context.window:
+        raise ValueError(f"rows before {first} are gone")
+    if not llama.llama_memory_seq_rm(cache.memory.held, cache.number, to, -1):
+        raise ValueError("llama_memory_seq_rm returned false")
+
+
+def _copy(cache: Held) -> Held:
+    other = _beside(cache.memory)
+    llama.llama_memory_seq_cp(cache.memory.held, cache.number, other.number, -1, -1)
+    return other
+
+
+def _load(cache: Held) -> Held:
+    """Save a sequence's state, and load it as another sequence. Raises RuntimeError."""
+    context, other = cache.memory.context.context, _beside(cache.memory)
+    size = llama.llama_state_seq_get_size(context, cache.number)
+    data = (ctypes.c_uint8 * size)()
+    saved = llama.llama_state_seq_get_data(context, data, size, cache.number)
+    if saved != size or not llama.llama_state_seq_set_data(context, data, size, other.number):
+        raise RuntimeError("the state was not saved, or not loaded")
+    return other
+
+
+def _shift(cache: Held, n: int) -> None:
+    """Remove the oldest positions, and move the others to the front, as a server does whose context is full."""
+    llama.llama_memory_seq_rm(cache.memory.held, cache.number, 0, n)
+    llama.llama_memory_seq_add(cache.memory.held, cache.number, n, -1, -n)
+
+
+def _drop(cache: Held) -> None:
+    llama.llama_memory_seq_rm(cache.memory.held, cache.number, -1, -1)
+    cache.memory.free.append(cache.number)
