@@ -9,27 +9,27 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import llama_cpp as llama
 import numpy as np
 
+from kvadapters.engines.llama_context import Opened, Sizes
 from kvadapters.probe.model import Model, from_model
-from kvadapters.serving.driver import Wanted
-from kvadapters.serving.drivers.llama_cpp import Context
 from kvspec.geometry import Array
 
 SEQUENCES, CHUNK = 8, 8
 """Sequences of a context, and tokens of one evaluation: a batch takes two."""
-BLOCK, BLOCKS = 16, 128
-"""All cells: 256 for each sequence."""
+CELLS = 256 * SEQUENCES
+"""Cells in all."""
 
 
 @dataclass
 class Memory:
     """A context, and the numbers of its sequences that are free."""
 
-    context: Context
+    context: Opened
     free: list[int] = field(default_factory=lambda: list(range(SEQUENCES)))
 
     @property
@@ -53,10 +53,10 @@ class Held:
 
 def load(rows: str | None, unified: bool, folder: str, dtype: str) -> Model:
     """Load a probe of GGUF."""
-    wanted = Wanted(folder, dtype, rows, sequences=SEQUENCES, chunk=CHUNK, block=BLOCK, blocks=BLOCKS)
+    sizes = Sizes(CELLS, CHUNK, SEQUENCES, rows or dtype, unified)
 
     def opened() -> Held:
-        return _beside(Memory(Context(wanted, unified, swa_full=False)))
+        return _beside(Memory(Opened(Path(folder, "model.gguf"), sizes)))
 
     tried = opened()
     shifts = llama.llama_memory_can_shift(tried.memory.held)
@@ -95,7 +95,7 @@ def _decode(caches: Sequence[Held], tokens: Sequence[list[int]]) -> list[Array]:
     return np.split(np.array(rows), ends)
 
 
-def _decoded(context: Context, new: Sequence[tuple[int, int, int]]) -> list[Array]:
+def _decoded(context: Opened, new: Sequence[tuple[int, int, int]]) -> list[Array]:
     """Decode one batch of sequences, positions and tokens."""
     batch = context.batch
     for i, (number, position, token) in enumerate(new):

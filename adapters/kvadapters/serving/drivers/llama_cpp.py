@@ -6,60 +6,31 @@ What `seq_pos_min` and `seq_rm` say is heeded. `driver` has one buffer for all s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import llama_cpp as llama
 
+from kvadapters.engines.llama_context import TYPES, Opened, Sizes
 from kvadapters.serving.driver import Declared, Wanted
 from kvadapters.serving.slots import Piece, Slots
 from kvadapters.serving.stepped import Stepped
-from kvspec.errors import BadInput, CannotRun
+from kvspec.errors import BadInput
 from kvspec.geometry import Array
 
-try:
-    import llama_cpp as llama
-except ImportError as e:
-    raise CannotRun(f"llama.cpp cannot be imported ({e}); pip install 'kvconform[llama-cpp]'") from e
-
-TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2}
-"""Forms of rows, by their numbers in ggml. Those below f32 take flash attention, as llama.cpp itself chooses."""
 CELLS, CHUNK, SEQUENCES = 2048, 64, 4
 """Sizes where none are asked for. A batch has two chunks."""
 
-_silent = llama.llama_log_callback(lambda level, text, data: None)
-llama.llama_log_set(_silent, None)
 
-
-@lru_cache(1)
-def _model(path: Path) -> Any:
-    found = llama.llama_model_load_from_file(str(path).encode(), llama.llama_model_default_params())
-    if not found:
-        raise BadInput(f"llama.cpp does not load {path}; write it by kvconform probe --format gguf")
-    return found
-
-
-class Context:
+class Context(Opened):
     """The memory of a context. Raises BadInput if llama.cpp does not make it."""
 
     copies = True
 
     def __init__(self, wanted: Wanted, unified: bool, swa_full: bool) -> None:
-        self.model, self.unified = _model(Path(wanted.folder, "model.gguf")), unified
-        self.context = llama.llama_init_from_model(self.model, _params(wanted, unified, swa_full))
-        if not self.context:
-            raise BadInput(f"llama.cpp makes no context for {wanted}")
-        self.memory, self.window = llama.llama_get_memory(self.context), llama.llama_model_n_swa(self.model)
-        self.longest, self.most = llama.llama_n_ctx_seq(self.context), llama.llama_n_batch(self.context)
-        self.ids = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model))
-        self.batch = llama.llama_batch_init(self.most, 0, 1)
-
-    def __del__(self) -> None:
-        if getattr(self, "batch", None):
-            llama.llama_batch_free(self.batch)
-        if getattr(self, "context", None):
-            llama.llama_free(self.context)
+        chunk, sequences = wanted.chunk or CHUNK, wanted.sequences or SEQUENCES
+        cells, rows = wanted.block * wanted.blocks or CELLS, wanted.rows or wanted.dtype
+        sizes = Sizes(cells, chunk, sequences, rows, unified, swa_full)
+        super().__init__(Path(wanted.folder, "model.gguf"), sizes)
 
     def keep(self, sequence: int, count: int) -> int:
         """Keep the first rows, if all that the query behind them sees are there; else none. Give how many."""
@@ -89,21 +60,6 @@ class Context:
         if (status := llama.llama_decode(self.context, self.batch)) not in (0, 1):
             raise RuntimeError(f"llama_decode returned {status}")
         return None if status else [self.logits(at) for at in outputs]
-
-    def logits(self, at: int) -> Array:
-        """Give the logits of a token of the last batch, [vocabulary]."""
-        found: Array = np.ctypeslib.as_array(llama.llama_get_logits_ith(self.context, at), (self.ids,))
-        return found.copy()
-
-
-def _params(wanted: Wanted, unified: bool, swa_full: bool) -> Any:
-    params, chunk = llama.llama_context_default_params(), wanted.chunk or CHUNK
-    params.n_ctx, params.n_batch, params.n_ubatch = wanted.block * wanted.blocks or CELLS, 2 * chunk, chunk
-    params.n_seq_max, params.kv_unified, params.swa_full = wanted.sequences or SEQUENCES, unified, swa_full
-    params.n_threads = params.n_threads_batch = 1
-    params.type_k = params.type_v = TYPES[wanted.rows or wanted.dtype]
-    params.flash_attn_type = int((wanted.rows or wanted.dtype) != "f32")
-    return params
 
 
 def driver(wanted: Wanted, unified: bool = True, swa_full: bool = False) -> Stepped:
