@@ -71,7 +71,7 @@ def _inside(named: Mapping[str, Path], file: Path) -> Iterator[str]:
             yield target
 
 
-BY_NAME = ("modules", "members", "objects", "import_module")
+BY_NAME = ("modules", "members", "objects", "ByKind", "import_module")
 """Functions that import the modules of a package by its name."""
 
 

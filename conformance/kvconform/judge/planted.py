@@ -14,7 +14,7 @@ import numpy as np
 
 from kvconform.judge import mask_columns, visible
 from kvconform.oracle.expected import NOT_SAID, Expected
-from kvref.list_model.caches import Scores
+from kvref.list_model.tokens import Scores
 from kvspec.contract import Description
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import Operation, cache_of

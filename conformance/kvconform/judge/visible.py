@@ -14,7 +14,7 @@ from kvconform.judge import folds, whole_buffer
 from kvconform.judge.mask_columns import Looked, looked
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import SAVED, Expected
-from kvref.list_model.caches import Scores
+from kvref.list_model.tokens import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
 from kvspec.rows.book import SerialBook

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import field
 
 from kvref.list_model.attention_bound import Output
-from kvref.list_model.caches import Scores
 from kvref.list_model.rope import Turned
+from kvref.list_model.tokens import Scores
 from kvspec.session.step import Step
 
 SAVED = ("snapshot", "parent", "child")

@@ -8,7 +8,7 @@ from typing import Any
 from kvconform.oracle.follow import seen
 from kvconform.vectors.arrays import tensor_name
 from kvconform.vectors.vector import Performed, performed, read, within
-from kvref.list_model.caches import Scores
+from kvref.list_model.tokens import Scores
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 

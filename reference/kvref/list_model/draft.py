@@ -7,8 +7,9 @@ from typing import Any
 
 from kvref.cite import cite
 from kvref.list_model import masks
-from kvref.list_model.caches import CacheModel, Scores, scores
+from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows
+from kvref.list_model.tokens import Scores, scores
 from kvref.list_model.views import View
 from kvspec.errors import Refused
 from kvspec.masks import Logical

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
-from kvref.list_model.caches import clamped
 from kvref.list_model.rows import Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens
+from kvref.list_model.tokens import clamped
 from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import Chunk, Conv, Full, Sinks, State, View, Window
 from kvspec.contract import Claim, Lengths

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kvref.list_model.caches import CacheModel, Scores
+from kvref.list_model.caches import CacheModel
 from kvref.list_model.masks import ALL
 from kvref.list_model.ring import RingModel
 from kvref.list_model.sink import SinkModel
+from kvref.list_model.tokens import Scores
 from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View
 from kvspec.masks import Logical

@@ -145,6 +145,30 @@ def test_of_a_clause_that_is_judged_beside_its_steps_no_trace_is_left_out(clause
     assert covers and all(concerning.cover(each, frozenset([clause])) == each for each in covers)
 
 
+LINES = """
+import sys
+from pathlib import Path
+def ours():
+    return [m for m in list(sys.modules.values()) if m.__name__[:2] == "kv" and getattr(m, "__file__", None)]
+def lines():
+    return sum(len(Path(m.__file__).read_text().splitlines()) for m in ours())
+"""
+"""Counts the lines of those of our modules that are read."""
+
+IMPORTS = f"""{LINES}
+import kvconform.commands.run
+print(lines())
+"""
+
+
+def test_what_a_run_imports_is_a_part_of_the_house() -> None:
+    said = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True).stdout
+    assert int(said) <= MOST_LINES, said
+
+
+MOST_LINES = 26_000
+"""Lines that `kvconform run` imports before it knows what to judge."""
+
 READS = """
 import sys
 import kvconform.commands.run
@@ -166,27 +190,30 @@ def test_a_run_on_a_clause_reads_what_it_needs_alone() -> None:
     assert int(said[2]) <= 8 and int(said[3]) <= MOST_MODULES, said
 
 
-MOST_MODULES = 208
+MOST_MODULES = 210
 """Of our modules before anything is judged; no laws, no cache of the reference, and of strategies and list models
 those of the clause's chapter."""
 
-RUNS = """
-import sys
+RUNS = f"""{LINES}
 from kvconform.cli import main
 assert main(["run", "reference", "--clause", "RING-10", "--processes", "1"]) == 0
-print(*(m for m in sys.modules if m[:2] == "kv"))
+print(lines(), *(m for m in sys.modules if m[:2] == "kv"))
 """
-"""Judges a clause in this process, and prints our modules that it has read by then."""
+"""Judges a clause in this process, and prints the lines and names of our modules that it has read by then."""
 
 
 def test_a_whole_run_on_a_clause_reads_what_it_needs_alone() -> None:
     said = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True).stdout
-    read = said.splitlines()[-1].split()
+    lines, *read = said.splitlines()[-1].split()
+    assert int(lines) <= MOST_LINES_OF_A_RUN, lines
     assert len(read) <= MOST_MODULES_OF_A_RUN, len(read)
     assert {m for m in read if m.startswith("kvreports.drawing")} == set(), "nothing failed, so nothing is drawn"
     for room in ("kvref", "kvref.list_model"):
         assert f"{room}.page" not in read and f"{room}.ring" in read
 
 
-MOST_MODULES_OF_A_RUN = 261
+MOST_MODULES_OF_A_RUN = 265
 """Of our modules once a clause has passed: the worker's answers, the judge, the reference and the record."""
+
+MOST_LINES_OF_A_RUN = 30_000
+"""Lines of these modules."""
