@@ -12,7 +12,8 @@ from kvconform.judge import visible
 from kvconform.judge.visible import Judge
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
-from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, U, weighed
+from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, weighed
+from kvref.list_model.rows import U
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation

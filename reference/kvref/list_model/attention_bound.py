@@ -35,11 +35,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kvref.list_model.rows import Added
+from kvref.list_model.rows import Added, U
 from kvspec.geometry import Array
-
-U = 2.0**-24
-"""Largest relative error of one operation in f32."""
 
 UNIT = {"f32": U, "f16": 2.0**-11, "bf16": 2.0**-8}
 """Largest relative error of rounding a number to a dtype."""

@@ -23,8 +23,7 @@ import numpy as np
 
 from kvref.cite import cite
 from kvref.list_model import rope_scaling
-from kvref.list_model.attention_bound import U
-from kvref.list_model.rows import Rows
+from kvref.list_model.rows import Rows, U
 from kvspec.contract.attention import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array

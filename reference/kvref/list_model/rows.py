@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from kvref.list_model import forms
 from kvspec.geometry import Array, Config
 
+U = 2.0**-24
+"""Largest relative error of one operation in f32."""
+
 UNKNOWN = -4
 """The serial of an unknown row: one that was changed on its way through a host snapshot."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvref.arithmetic.strict_attention import LOG2E
-from kvref.list_model.attention_bound import PLAIN, UNIT, Scoring, U
+from kvref.list_model.attention_bound import PLAIN, UNIT, Scoring
+from kvref.list_model.rows import U
 from kvspec.geometry import Array
 from support.bounds.attends import Asked
 from support.engines.attention_engines import F32, Case, rounded_sum, stored

@@ -16,7 +16,8 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvref import rope
-from kvref.list_model.attention_bound import Scoring, U, weighed
+from kvref.list_model.attention_bound import Scoring, weighed
+from kvref.list_model.rows import U
 from kvspec.contract import Attention
 from kvspec.contract.attention import Rope
 from kvspec.geometry import DTYPES, Array, Config
