@@ -199,9 +199,14 @@ def _rows(want: Expected, got: Step, book: SerialBook) -> Iterator[Difference]:
         found = one_name_each(got.arrays.get(f"{name}.k"), got.arrays.get(f"{name}.v"), book)
         named = [book.named(expected, sequence) for sequence in range(len(found or [[]]))]
         if found != named:
-            shown = "rows that do not agree over heads" if found is None else words(found[0])
-            text = f"{name}: expected {words(named[0])}, found {shown}"
+            text = f"{name}: expected {words(named[0])}, found {_shown(found)}"
             yield Difference(name.partition(".")[0], text, name=name)
+
+
+def _shown(found: list[list[int]] | None) -> str:
+    if found is None:
+        return "rows that do not agree over heads"
+    return words(found[0]) if found else "an array of no sequences"
 
 
 DISAGREE = -5

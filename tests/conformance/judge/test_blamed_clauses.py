@@ -94,6 +94,15 @@ class ViewsInReverse(OnGrowing):
             return Pair(*(a[:, :, ::-1].copy() for a in rows)) if what == "view" and rows else rows
 
 
+class ViewsNoSequences(OnGrowing):
+    """Its views are rows of no sequence."""
+
+    class cache(Growing):
+        def read(self, what: Readable) -> Pair | None:
+            rows = super().read(what)
+            return Pair(*(a[:0].copy() for a in rows)) if what == "view" and rows else rows
+
+
 RESTORED = "growing: append 4; snapshot s 3; rewind 3; restore s 2; view"
 COMMITTED = "growing: append 1; speculate r A; draft r 3; commit r 2; view"
 
@@ -116,6 +125,10 @@ def test_what_put_rows_back_is_blamed_where_they_are_read_wrongly_later() -> Non
 def test_what_put_rows_back_is_not_blamed_for_what_fails_without_it() -> None:
     found = blamed(ViewsInReverse(), RESTORED.replace("s 2", "s 4"), "visible")
     assert "GROW-4" in found and not any(c.startswith("SNAP-") for c in found)
+
+
+def test_a_view_without_sequences_is_a_wrong_view() -> None:
+    assert "GROW-4" in blamed(ViewsNoSequences(), "growing: append 2; view", "visible")
 
 
 def test_a_copy_on_write_that_shares_its_page_is_blamed_at_once() -> None:
