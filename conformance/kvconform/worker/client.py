@@ -61,18 +61,21 @@ class Pace:
     """How long an operation took in the newest answers of a worker."""
 
     def __init__(self) -> None:
-        self._took: deque[tuple[int, float]] = deque(maxlen=REMEMBERED)
+        self._took: deque[tuple[int, float]] = deque()
+        self._done, self._taken = 0, 0.0
 
     def note(self, operations: int, seconds: float) -> None:
         """Take in an answer to a question of so many operations."""
         self._took.append((operations, seconds))
+        oldest = self._took.popleft() if len(self._took) > REMEMBERED else (0, 0.0)
+        self._done += operations - oldest[0]
+        self._taken += seconds - oldest[1]
 
     def seconds(self, operations: int) -> float:
         """Give the seconds that so many operations take; 0 while it is not known."""
         if len(self._took) < KNOWN:
             return 0.0
-        done, taken = map(sum, zip(*self._took, strict=True))
-        return float(operations * taken / done)
+        return operations * self._taken / self._done
 
 
 class Question(NamedTuple):

@@ -118,8 +118,10 @@ class Process:
             raise self._broken
         if self._unsent:
             self._begin_to_write()
-        dead = self._popen.poll() is not None
-        ready = {key.fd for key, _ in self._selector.select(0 if dead else max(0.0, seconds))}
+        ready = {key.fd for key, _ in self._selector.select(max(0.0, seconds))}
+        dead = self._out not in ready and self._popen.poll() is not None
+        if dead:  # what it wrote before it died may have come in between
+            ready |= {key.fd for key, _ in self._selector.select(0)}
         if self._err in ready:
             self._keep_stderr()
         if self._in in ready:
@@ -130,7 +132,7 @@ class Process:
         if self._out in ready:
             self._read()
             return self._answers.popleft() if self._answers else None
-        if dead:  # seen before looking at the pipe, so nothing can have come in between
+        if dead:
             raise Crashed(self._how_it_ended())
         return None
 

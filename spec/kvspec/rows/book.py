@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from kvspec.forms import Form, Owed, owed
-from kvspec.geometry import DTYPES, Array, Config, heads_of, newest, of_all_ranks, still
+from kvspec.geometry import DTYPES, Array, Config, forms, heads_of, newest, of_all_ranks, still
 from kvspec.operations.table import Operation, argument, overridden
 from kvspec.rows.contents import Contents
 from kvspec.rows.fills import EXACT, MAKE, PARTS, beginnings, cast, fine, settled, signed, tiny, with_tail
@@ -38,6 +38,13 @@ def mixed(op: Operation, config: Config) -> bool:
     if not still(config) or op.get("rope") is None or form is None or form.given:
         return False
     return form.group == 0 or config.v_dim % form.group > 0
+
+
+def _by_layer(rows: Array, layers: int) -> Array:
+    """Rows `[B, H, layers * n, dim]` as `[layers * B, H, n, dim]`."""
+    batch, heads, all_, dim = rows.shape
+    each = rows.reshape(batch, heads, layers, all_ // layers, dim).transpose(2, 0, 1, 3, 4)
+    return each.reshape(layers * batch, heads, all_ // layers, dim)
 
 
 class SerialBook:
@@ -194,6 +201,9 @@ class SerialBook:
         """Make n rows for each layer, `[layers, H, n, dim]`; the first layer has the first serials."""
         if layers == 1:
             return self.rows(op, config, n)
+        if argument(op, "fill") == "legible" and op.get("values") is None and forms(config) is None:
+            rows = self.rows(op, config, layers * n)
+            return _by_layer(rows[0], layers), _by_layer(rows[1], layers)
         each = [self.rows(op, config, n, layer * n) for layer in range(layers)]
         keys, values = zip(*each, strict=True)
         return np.concatenate(keys), np.concatenate(values)
