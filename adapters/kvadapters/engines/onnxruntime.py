@@ -68,17 +68,19 @@ NAMES = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total"
 
 
 @cached
-def grouped_query(dtype: str, heads: int, window: int | None) -> Any:
-    """Make the session of a GroupQueryAttention with as many heads of queries as of keys."""
+def grouped_query(dtype: str, heads: int, window: int | None, evicts: bool = False) -> Any:
+    """Make the session of a GroupQueryAttention with as many heads of queries as of keys. One with buffers of a
+    window, out of which it `evicts` rows, does not give the weights."""
+    own = {"sliding_window_cache": 1} if evicts else {"qk_output": 2}
     node = helper.make_node(
         "GroupQueryAttention",
         NAMES,
-        ("output", "present_key", "present_value", "weights"),
+        ("output", "present_key", "present_value", "weights")[: 3 if evicts else 4],
         domain=MICROSOFT,
         num_heads=heads,
         kv_num_heads=heads,
-        qk_output=2,
         local_window_size=-1 if window is None else window,
+        **own,
     )
     return session(model([node], dtype, dict.fromkeys(NAMES[5:], TensorProto.INT32), opset=21))
 

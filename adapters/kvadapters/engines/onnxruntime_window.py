@@ -8,33 +8,12 @@ owns arrays, as in `kvadapters.engines.onnxruntime`.
 
 from __future__ import annotations
 
-from functools import cache as cached
-from typing import Any
-
 import numpy as np
-from onnx import TensorProto, helper
 
 from kvadapters.engines.limits import one_of, one_width
-from kvadapters.engines.onnx_model import MICROSOFT, model
-from kvadapters.engines.onnxruntime import FLOATS, NAMES, SAID, flat, session
+from kvadapters.engines.onnxruntime import FLOATS, NAMES, SAID, flat, grouped_query
 from kvadapters.update import from_update
 from kvspec.geometry import DTYPES, Array, Config
-
-
-@cached
-def evicting(dtype: str, heads: int, window: int) -> Any:
-    """Make the session once."""
-    node = helper.make_node(
-        "GroupQueryAttention",
-        NAMES,
-        ("output", "present_key", "present_value"),
-        domain=MICROSOFT,
-        num_heads=heads,
-        kv_num_heads=heads,
-        local_window_size=window,
-        sliding_window_cache=1,
-    )
-    return session(model([node], dtype, dict.fromkeys(NAMES[5:], TensorProto.INT32), opset=21))
 
 
 class Cache:
@@ -42,7 +21,7 @@ class Cache:
 
     def __init__(self, config: Config) -> None:
         self.window, width = config.window or 0, one_width(config, 8)
-        self.session = evicting(one_of(config, FLOATS), config.kv_heads, self.window)
+        self.session = grouped_query(one_of(config, FLOATS), config.kv_heads, self.window, evicts=True)
         shape = (config.batch, config.kv_heads, self.window, width)
         self.buffers = [np.zeros(shape, DTYPES[config.dtype]) for _ in "kv"]
         self.tokens = 0

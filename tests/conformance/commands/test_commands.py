@@ -169,7 +169,7 @@ def test_a_quick_run_says_what_it_left_out(tmp_path: Path) -> None:
     options = ("--quick", "--chapter", "growing", "--processes", "1", "--report", tmp_path)
     done = kvconform("run", "reference", *options)
     assert done.returncode == 0, done.stdout + done.stderr
-    left_out = "(about 10 were judged), most of each exploration (2 were judged), large traces"
+    left_out = "(about 5 were judged), most of each exploration (2 were judged), large traces"
     assert f"QUICK RUN, which left out: most traces of each chapter's covers {left_out}" in " ".join(
         done.stdout.split()
     )
