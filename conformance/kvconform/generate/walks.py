@@ -143,8 +143,8 @@ class Walks:
             return SEVERAL * count
         if self.scale is not SMALL:
             return max(count, LEAST) if self.few else 2 * max(count, LEAST)
-        most = LONGEST if not self.few else LONGEST_OF_FEW if count * count <= LONGEST_OF_FEW else OF_MANY_MOVES
-        return min(max(TIMES * count, count * count), most)
+        of_few = LONGEST_OF_FEW if count * count <= LONGEST_OF_FEW else OF_MANY_MOVES
+        return min(max(TIMES * count, count * count), of_few if self.few else LONGEST)
 
     def each_pair(self, most: int) -> Iterator[Trace]:
         """Give walks until each move followed each other one, two looks excepted; no more than `most`."""

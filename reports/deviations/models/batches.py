@@ -182,7 +182,16 @@ class BatchWindowOfOne(RaggedModel):
         return [[[dict.fromkeys(rows, 0.0)]] for rows in self.all]
 
 
-class ChoosesPlainRows(RaggedModel):
+class OnlyReorders(RaggedModel):
+    """Sequences change places rightly, whatever is wrong where some of them are chosen."""
+
+    def reorder(self, order: Sequence[int]) -> None:
+        if len(order) != len(self.all):
+            return super().reorder(order)
+        return RaggedModel.filter(self, order)
+
+
+class ChoosesPlainRows(OnlyReorders):
     """transformers: rows that are encoded stay as they are when sequences are chosen, which raises, or repeated."""
 
     def filter(self, order: Sequence[int]) -> None:
@@ -190,11 +199,6 @@ class ChoosesPlainRows(RaggedModel):
         super().filter(order)
         if some:
             raise Unsaid("error")
-
-    def reorder(self, order: Sequence[int]) -> None:
-        if len(order) != len(self.all):
-            return super().reorder(order)
-        return RaggedModel.filter(self, order)
 
     def repeat(self, times: int) -> None:
         some = self._encoded()
@@ -206,7 +210,7 @@ class ChoosesPlainRows(RaggedModel):
         return self.config.form is not None and any(self.sequences())
 
 
-class ChoosesNoStates(RaggedModel):
+class ChoosesNoStates(OnlyReorders):
     """transformers: what a layer keeps for its convolution stays as it is when sequences are chosen or repeated."""
 
     def filter(self, order: Sequence[int]) -> None:
@@ -215,11 +219,6 @@ class ChoosesNoStates(RaggedModel):
         if not same:
             raise Unsaid("ok error")
 
-    def reorder(self, order: Sequence[int]) -> None:
-        if len(order) != len(self.all):
-            return super().reorder(order)
-        return RaggedModel.filter(self, order)
-
     def repeat(self, times: int) -> None:
         some = any(self.sequences())
         super().repeat(times)
@@ -227,18 +226,13 @@ class ChoosesNoStates(RaggedModel):
             raise Unsaid("ok error")
 
 
-class CannotChoose(RaggedModel):
+class CannotChoose(OnlyReorders):
     """transformers: a layer of linear attention has no call that chooses or repeats sequences; the layers before it
     have been changed."""
 
     def filter(self, order: Sequence[int]) -> None:
         super().filter(order)
         raise Unsaid("error")
-
-    def reorder(self, order: Sequence[int]) -> None:
-        if len(order) != len(self.all):
-            return super().reorder(order)
-        return RaggedModel.filter(self, order)
 
     def repeat(self, times: int) -> None:
         super().repeat(times)
