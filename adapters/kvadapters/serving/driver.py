@@ -26,6 +26,8 @@ CAN = {
     "reset": "it can begin anew, as if it had done nothing",
 }
 """What an engine may be able to do or to tell."""
+SPARED = {"no-whole": "no prompt is an earlier one with its whole answer, and nothing more"}
+"""What is not asked of an engine that cannot bear it. It is declared as an ability is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class Declared(Sizes):
     computes: str = ""
 
     def __post_init__(self) -> None:
-        if strange := sorted(self.can - CAN.keys()):
+        if strange := sorted(self.can - CAN.keys() - SPARED.keys()):
             raise BadInput(f"{self.name} says that it can {strange[0]!r}; there are {', '.join(CAN)}")
         if wrong := [(name, size) for name, size in self.sizes().items() if not 0 <= size <= 1 << 24]:
             raise BadInput(f"{self.name} declares {wrong[0][0]}={wrong[0][1]}; sizes are from 0 to {1 << 24}")
@@ -88,15 +90,18 @@ class Declared(Sizes):
         said, can = dict[str, Any](), set(self.can)
         for word in filter(None, text.replace(" ", "").split(",")):
             name, equals, value = word.partition("=")
-            if not equals and (able := word.removeprefix("no-")) in CAN:
+            if word in SPARED:
+                can = can | {word}
+            elif not equals and (able := word.removeprefix("no-")) in CAN:
                 can = can - {able} if word.startswith("no-") else can | {able}
             elif name in SIZES and value.isdigit() and len(value) < 9:
                 said[name] = int(value)
             elif name in ("name", "version") and value:
                 said[name] = value
             else:
-                known = f"{', '.join(SIZES)} with a number, such as block=16; {', '.join(CAN)}, or no- before these"
-                raise BadInput(f"{word!r} declares nothing; there are {known}; name=, version=")
+                sizes = f"{', '.join(SIZES)} with a number, such as block=16"
+                others = f"{', '.join(CAN)}, or no- before these; {', '.join(SPARED)}; name=, version="
+                raise BadInput(f"{word!r} declares nothing; there are {sizes}; {others}")
         return replace(self, can=frozenset(can), **said)
 
 

@@ -47,6 +47,11 @@ class Aim:
         found = {n * self.block + d for n in (1, 2, 3) for d in (-1, 0, 1)}
         return sorted(n for n in found if least <= n <= self.longest)
 
+    def bears(self, history: History) -> bool:
+        """Tell whether an engine can be asked this: see `SPARED`."""
+        whole = any(len(step.parts) == 1 and str(step.parts[0]) == step.parts[0].source for step in history)
+        return not (whole and "no-whole" in self.declared.can)
+
     def filling(self) -> int:
         """Requests of the longest prompt that fill the pool; 0 if its size is not known or too large."""
         rows = self.declared.blocks * self.declared.block
@@ -268,7 +273,8 @@ def histories(a: Aim, lives: Iterator[History]) -> Iterator[tuple[str, History]]
     """Give histories with their clauses: one of each clause, then another one, and so on, with a life behind every
     second turn; then lives alone."""
     able = {clause: recipe for clause, (recipe, needs) in RECIPES.items() if not needs or needs in a.declared.can}
-    found = [[(clause, history(words)) for words in recipe(a)] for clause, recipe in able.items()]
+    aimed = {clause: filter(a.bears, map(history, recipe(a))) for clause, recipe in able.items()}
+    found = [[(clause, each) for each in those] for clause, those in aimed.items()]
     for number, turn in enumerate(zip_longest(*found)):
         yield from filter(None, turn)
         yield from ((LIFE, next(lives)) for _ in range(number % 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kvadapters.serving.driver import SPARED
 from kvconform.serving.recipes import LIFE
 from kvconform.serving.run import Run
 from kvspec.records.serving import ServingClause, ServingVerdict
@@ -56,12 +57,14 @@ def _unasked(run: Run, clause: Clause) -> str:
 
 def _exercised(run: Run, clause: str, seen: Counter[str]) -> Judged:
     """Tell whether an engine did what a clause is about, as far as it tells."""
-    counted = {**DRAFTS, **ROOM}.get(clause, "")
+    counted, can = {**DRAFTS, **ROOM}.get(clause, ""), run.driver.declared.can
+    if clause == "SERVE-5" and "no-whole" in can:
+        return "PARTLY_OBSERVED", f"it is spared: {SPARED['no-whole']}"
     if clause in REUSE:
         hits = max(seen["cached tokens told"], seen["cached tokens"])
         if hits:
             return "PASS", f"{hits} tokens reused"
-        told = "cached" in run.driver.declared.can or "cached tokens" in run.driver.counts()
+        told = "cached" in can or "cached tokens" in run.driver.counts()
         return ("NOT_RUN", "nothing was reused") if told else ("PARTLY_OBSERVED", "it does not tell what it reuses")
     if counted:
         if counted not in run.driver.counts():
@@ -70,6 +73,8 @@ def _exercised(run: Run, clause: str, seen: Counter[str]) -> Judged:
         return ("PASS", f"{all_seen} {counted}") if all_seen else ("NOT_RUN", f"there were no {counted}")
     if clause == "SERVE-11" and not run.driver.declared.chunk:
         return "PARTLY_OBSERVED", "it is not known how much is computed at once: --declare chunk=64 says it"
+    if clause == "SERVE-13" and not run.player.counts["cancelled"]:
+        return "NOT_RUN", "none was cancelled: each was answered before another one was asked"
     if clause == LIFE:
         return "PASS", f"{run.asked} requests in all"
     return "PASS", ""

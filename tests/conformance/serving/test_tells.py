@@ -16,6 +16,7 @@ from kvadapters.probe import Precision, Probe
 from kvadapters.serving.driver import Answer, Sample
 from kvadapters.serving.stepped import Stepped
 from kvconform.serving.run import Run
+from kvconform.serving.verdict import verdicts
 from support.engines import serving
 from support.slow import one_in
 
@@ -89,6 +90,21 @@ def test_what_an_engine_computes_in_is_what_it_is_judged_by(tmp_path: Path) -> N
             run.go(40, 1)
         failures.append(run.wrong_histories)
     assert failures[0] > 0 and failures[1] == 0 and run.precision.dtype == "f16"
+
+
+def test_an_engine_that_answers_at_once_passes_nothing_of_cancels(tmp_path: Path) -> None:
+    """Where each request is waited for before the next step, none is under way when it is cancelled."""
+    probe = engines.small("qwen3", "full,window 6")
+    probe.write(tmp_path)
+    verdict = dict[bool, str]()
+    for concurrent in (True, False):
+        driver = serving.driver(tmp_path)
+        can = driver.declared.can - (set() if concurrent else {"concurrent"})
+        driver.declared = replace(driver.declared, can=can)
+        run = Run(probe, driver, Precision())
+        run.go(60)
+        verdict[concurrent] = {clause.id: clause.verdict for clause in verdicts(run)}["SERVE-13"]
+    assert verdict == {True: "PASS", False: "NOT_RUN"}
 
 
 ROUNDS = Variant(
