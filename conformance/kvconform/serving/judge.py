@@ -30,6 +30,9 @@ LUCK = 8
 ALONE = "what queries see: the engine gives tokens alone; write the probe with --output tokens"
 """What is not told of an engine whose answers have no logprobs."""
 
+SAMPLES_ALONE = "samples of engines that give tokens alone"
+"""What is not told of samples that were drawn by chance."""
+
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -107,7 +110,7 @@ class Judge:
     def _tokens(self, one: Asked, sample: Sample) -> Iterator[Wrong]:
         """Judge tokens alone, by how much less likely than the best they are."""
         if one.request.bias:
-            self.untold["samples of engines that give tokens alone"] += 1
+            self.untold[SAMPLES_ALONE] += 1
             return
         judged = read_tokens(self.probe, one.request.tokens, sample.tokens, self.precision)
         self.queries += len(sample.tokens)

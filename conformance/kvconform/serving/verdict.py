@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kvadapters.serving.driver import SPARED
+from kvconform.serving.judge import SAMPLES_ALONE
 from kvconform.serving.recipes import LIFE
 from kvconform.serving.run import Run
 from kvspec.records.serving import ServingClause, ServingVerdict
@@ -75,6 +76,8 @@ def _exercised(run: Run, clause: str, seen: Counter[str]) -> Judged:
         return "PARTLY_OBSERVED", "it is not known how much is computed at once: --declare chunk=64 says it"
     if clause == "SERVE-13" and not run.player.counts["cancelled"]:
         return "NOT_RUN", "none was cancelled: each was answered before another one was asked"
+    if clause == "SERVE-14" and run.judge.untold[SAMPLES_ALONE]:
+        return "PARTLY_OBSERVED", "of samples that are tokens alone, only what follows them is judged"
     if clause == LIFE:
         return "PASS", f"{run.asked} requests in all"
     return "PASS", ""

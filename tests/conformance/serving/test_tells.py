@@ -75,6 +75,8 @@ def test_the_right_engine_is_not_accused_by_less(tmp_path: Path, top: int) -> No
     assert run.failures == [] and run.wrong_histories == 0
     assert run.judge.queries > 400
     assert top or run.judge.untold["samples of engines that give tokens alone"] > 0
+    samples = next(clause for clause in verdicts(run) if clause.id == "SERVE-14")
+    assert samples.verdict == ("PASS" if top else "PARTLY_OBSERVED"), samples.why
 
 
 def test_what_an_engine_computes_in_is_what_it_is_judged_by(tmp_path: Path) -> None:
