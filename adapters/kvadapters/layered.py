@@ -2,11 +2,12 @@
 
 The loop over the layers is a model's, and stands here: layers are updated one by one, and an update that raises
 leaves the later ones as they were. A model has one number of layers, so that rows for another are refused before
-the loop.
+the loop. The layers that see the rows of an encoder have their turn in it, and are given none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import numpy as np
 from kvadapters.update import Saved, UpdateCache
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
-from kvspec.geometry import Array, Config
+from kvspec.geometry import DTYPES, Array, Config
 
 View = tuple[str, tuple[int, ...]]
 """What a layer is, and its sizes: `("window", (3,))`."""
+
+ROWLESS = ("share", "cross")
+"""Views of layers that appends give no rows."""
 
 
 def views(config: Config, *known: str) -> list[View]:
@@ -27,7 +31,7 @@ def views(config: Config, *known: str) -> list[View]:
     that the engine does not know.
     """
     words = [word.split(":") for word in (config.of or "").split(",") if word]
-    if not words or config.layers != sum(name != "share" for name, *_ in words) or config.batch != 1:
+    if not words or config.layers != sum(name not in ROWLESS for name, *_ in words) or config.batch != 1:
         raise ValueError(f"{config.layers} layers with rows in of={config.of}, a batch of {config.batch}")
     for name, *_ in words:
         if name not in known:
@@ -43,18 +47,48 @@ class LayeredCache(UpdateCache):
         """The rows of the latest append; 0 once something else was done."""
         return self._queries
 
+    @property
+    def _names(self) -> list[str]:
+        """The views of the layers, without their sizes."""
+        return [word.partition(":")[0] for word in (self.config.of or "").split(",")]
+
     def append(self, keys: Array, values: Array) -> None:
         """Make the masks of all layers, then update them one by one, as a model does."""
-        engine, layers, n = self.engine, range(self.config.layers or 0), keys.shape[2]
-        if len(keys) != len(layers) or len(values) != len(layers):
-            raise ValueError(f"rows of {len(keys)} and {len(values)} layers for a model of {len(layers)}")
+        engine, names, n = self.engine, self._names, keys.shape[2]
+        blocks = self._blocks(keys, values, [i for i, name in enumerate(names) if name not in ROWLESS])
         self._demand_room(n)
-        masks = [engine.mask(self.cache, layer, n) for layer in layers] if engine.mask else []
-        blocks = [[self._own(a[i : i + 1]) for a in (keys, values)] for i in layers]
-        self._returned = [engine.update(self.cache, i, *block) for i, block in enumerate(blocks)]
+        masks = [engine.mask(self.cache, layer, n) for layer in range(len(names))] if engine.mask else []
+        self._returned = [
+            engine.update(self.cache, layer, *blocks[layer]) if layer in blocks else self._encoded(layer)
+            for layer in range(len(names))
+        ]
         self._held: list[Pair] | None = None
         self._mask, self._queries = masks, n
         self._took(keys, values)
+
+    def _blocks(self, keys: Array, values: Array, layers: Sequence[int]) -> dict[int, list[Any]]:
+        """The rows of these layers, as arrays of the engine. Raises ValueError for those of other layers."""
+        if len(keys) != len(layers) or len(values) != len(layers):
+            raise ValueError(f"rows of {len(keys)} and {len(values)} layers for {len(layers)} of the model")
+        return {layer: [self._own(a[i : i + 1]) for a in (keys, values)] for i, layer in enumerate(layers)}
+
+    def _encoded(self, layer: int) -> tuple[Any, Any]:
+        """The rows of an encoder that a layer shows, as the engine keeps them."""
+        found = self.engine.encoded(self.cache, layer) if self.engine.encoded else None
+        if found is not None:
+            return found
+        one = self.config.changed(layers=None, of=None)
+        keys, values = (self._own(np.zeros(one.shape(side, 0), DTYPES[one.dtype])) for side in "kv")
+        return keys, values
+
+    def encode(self, keys: Array, values: Array) -> None:
+        """Hand the rows of an encoder to the layers that see them, one by one."""
+        if self.engine.encode is None:
+            raise Unsupported("no encode")
+        blocks = self._blocks(keys, values, [i for i, name in enumerate(self._names) if name == "cross"])
+        for layer, block in blocks.items():
+            self.engine.encode(self.cache, layer, *block)
+        self._queries = 0
 
     def histories(self) -> list[Pair]:
         """What the updates returned: at first their arrays, which are the caller's then; later copies of what these

@@ -88,6 +88,10 @@ class Functions:
     states: Callable[[Any], Mapping[int, Any]] | None = None
     """Give the state of each layer that folds its tokens, by its number: `[kv_heads, k_dim, v_dim]` in f32; None
     for that of no tokens."""
+    encode: Callable[[Any, int, Any, Any], Any] | None = None
+    """Hand the rows of an encoder to a layer of a model, by its number: keys and values."""
+    encoded: Callable[[Any, int], tuple[Any, Any] | None] | None = None
+    """Give the rows of an encoder that a layer shows, keys and values; None if there are none."""
     retained: Callable[[Any], int] | None = None
     """Count the rows that can still be read."""
     capacity: Callable[[Any], int] | None = None

@@ -62,6 +62,11 @@ class Model(NamedTuple):
     of: list[View]
     at: list[int]
 
+    @property
+    def own(self) -> Any:
+        """The cache of tokens: beside one of an encoder's rows, or the whole."""
+        return getattr(self.cache, "self_attention_cache", self.cache)
+
 
 def apart(of: list[View]) -> list[list[View]]:
     """A layer for each view."""
@@ -115,16 +120,16 @@ def updated(model: Model, layer: int, keys: Any, values: Any) -> tuple[Any, Any]
     """Do what the layer of a model does with its cache. One that folds tokens has no rows to attend to."""
     name, sizes = model.of[layer]
     if name == "state":
-        return folded(model.cache, model.at[layer], keys, values)
+        return folded(model.own, model.at[layer], keys, values)
     if name == "conv":
-        return convolved(model.cache, model.at[layer], sizes[0], keys, values)
-    found: tuple[Any, Any] = model.cache.update(keys, values, model.at[layer])
+        return convolved(model.own, model.at[layer], sizes[0], keys, values)
+    found: tuple[Any, Any] = model.own.update(keys, values, model.at[layer])
     return found
 
 
 def counted(model: Model) -> int | None:
     """The length of the first layer with rows to attend to; a cache of others counts none."""
-    if all(name in FOLDS for name, _ in model.of):
+    if all(name in (*FOLDS, "cross") for name, _ in model.of):
         return None
     return int(model.cache.get_seq_length())
 
@@ -132,7 +137,7 @@ def counted(model: Model) -> int | None:
 def states(model: Model) -> dict[int, Any]:
     """Copies of the states of the layers that have one: a model folds the cache's own, and hands none out."""
     folding = [i for i, (name, _) in enumerate(model.of) if name == "state"]
-    found = {i: model.cache.get_recurrent_state(model.at[i]) for i in folding}
+    found = {i: model.own.get_recurrent_state(model.at[i]) for i in folding}
     return {i: None if state is None else state[0].clone() for i, state in found.items()}
 
 
@@ -158,24 +163,20 @@ def put_back(model: Model, saved: Any) -> None:
     vars(model.cache).update(vars(deepcopy(saved)))
 
 
-def layers_adapter(name: str, make: Any, split: Any = apart, **given: Any) -> UpdateAdapter:
+def layers_adapter(name: str, made: Any = None, split: Any = apart, **given: Any) -> UpdateAdapter:
     """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
-    return torch_adapter(
-        f"transformers-{name}",
-        "transformers",
-        kind="layers",
-        make=layered(make, split),
-        update=updated,
-        length=counted,
-        states=states,
-        mask=layer_mask,
-        reset=lambda model: model.cache.reset(),
-        state=lambda model: deepcopy(model.cache),
-        set_state=put_back,
-        also=(*VIEWS, "unlike", "zero", "scribble"),
-        cache=LayeredCache,
-        **given,
-    )
+    usual: dict[str, Any] = {
+        "make": layered(made, split),
+        "update": updated,
+        "length": counted,
+        "states": states,
+        "mask": layer_mask,
+        "reset": lambda model: model.cache.reset(),
+        "state": lambda model: deepcopy(model.cache),
+        "set_state": put_back,
+        "also": (*VIEWS, "unlike", "zero", "scribble"),
+    }
+    return torch_adapter(f"transformers-{name}", "transformers", kind="layers", cache=LayeredCache, **usual | given)
 
 
 def recording(cache: Any) -> Any:

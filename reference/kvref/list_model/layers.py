@@ -104,16 +104,25 @@ class LayersModel:
         self.has = [self._kept(view, has | {*new}) for view, has in zip(self.views, self.has, strict=True)]
 
     def encode(self, keys: Rows, values: Rows) -> None:
-        """The rows of an encoder, where there are none yet."""
+        """The rows of an encoder; where there are some, what is declared becomes of them."""
         cite("LAYER-41")
         if keys.n:
             self.demand_rows(keys, values, len(self.crossing), "LAYER-44")
-            if self.encoded:
-                self.refused = "LAYER-44"
-                raise refusals_layers.again("LAYER-43", len(self.encoded[0]))
+            found = self._again(keys.serials) if self.encoded else keys.serials
             self.config, self.shaped = self._shape(keys, values), True
-            self.encoded = keys.serials
+            self.encoded = found
         self.queries = 0
+
+    def _again(self, new: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+        """The rows that there are after a second encode. Raises Refused."""
+        again = self.claim.dialect("again")
+        if again == "refused":
+            self.refused = "LAYER-44"
+            raise refusals_layers.again("LAYER-43", len(self.encoded[0]))
+        cite("LAYER-43")
+        joined = [[*old, *more] for old, more in zip(self.encoded, new, strict=True)]
+        found: dict[int | str, Sequence[Sequence[int]]] = {"replaced": new, "joined": joined}
+        return found.get(again, self.encoded)
 
     def demand_rows(self, keys: Rows, values: Rows, layers: int, unchanged: str) -> None:
         """Refuse rows of another geometry, or of other layers than so many."""

@@ -31,11 +31,11 @@ def passed(cache: LayersModel) -> bool:
 class TakesOtherRows(LayersModel):
     """Rows of another geometry are taken, or raise in one layer after others have taken theirs."""
 
-    def demand_rows(self, keys: Rows, values: Rows) -> None:
-        if keys.shape[0] != len(self.own) or values.shape[0] != len(self.own):
-            return super().demand_rows(keys, values)
+    def demand_rows(self, keys: Rows, values: Rows, layers: int, unchanged: str) -> None:
+        if keys.shape[0] != layers or values.shape[0] != layers:
+            return super().demand_rows(keys, values, layers, unchanged)
         try:
-            return super().demand_rows(keys, values)
+            return super().demand_rows(keys, values, layers, unchanged)
         except Refused:
             raise Unsaid("refused ok") from None
 
@@ -49,10 +49,11 @@ class WindowOfOne(LayersModel):
         if before and keys.n > 1 and any(size(view) == 1 for view in self.views):
             raise Unsaid
 
-    def _sees(self, layer: int, query: int) -> dict[int, float]:
-        if self.queries == 1 and size(self.views[layer]) == 1:
+    def _sees(self, owner: int, query: int) -> dict[int, float]:
+        layer = self.own.index(owner) if owner in self.own else None
+        if layer is not None and self.queries == 1 and size(self.views[layer]) == 1:
             return {self.tokens[row][layer]: 0.0 for row in range(query + 1)}
-        return super()._sees(layer, query)
+        return super()._sees(owner, query)
 
 
 class CropsNothing(LayersModel):
@@ -164,10 +165,11 @@ class CropsTwice(LayersModel):
 class KeptRowsHidden(LayersModel):
     """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
 
-    def _sees(self, layer: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int) -> dict[int, float]:
+        layer = self.own.index(owner)
         view = self.views[layer]
         if self.queries < 2 or not isinstance(view, Sinks):
-            return super()._sees(layer, query)
+            return super()._sees(owner, query)
         before = self.offset - self.queries
         recent = max(0, min(size(view) - 1, before) - view.first)
         columns = [*range(min(before, view.first)), *range(before - recent, query + 1)]

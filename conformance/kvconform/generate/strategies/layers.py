@@ -253,15 +253,19 @@ def _numbers(session: Any, random: Random) -> Numbers:
         "beyond": beyond(cache.offset, random),
         "length": cache.offset,
     }
+    if cache.crossing:
+        found |= {"encoded": random.choice((1, 2, 5)), "none": 0}
     if saved is not None:
         found |= {"stop": saved.stop, "within": inside(saved.stop, random), "later": saved.stop + 1}
     return found
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
-    """Repeat layers of several views up to the scale's number of layers. Two that hold as much are neighbours."""
+    """Repeat layers of several views up to the scale's number of layers. Two that hold as much are neighbours. Each
+    second walk has layers that see the rows of an encoder too: not every engine claims them."""
     size = scale.size(turn)
-    few = [f"window:{size}", "full", "full", f"chunk:{max(2, size - 1)}", f"sinks:2:{size}"]
+    cross = ",cross" * (turn % 2)
+    few = [f"window:{size}{cross}", "full", "full", f"chunk:{max(2, size - 1)}", f"sinks:2:{size}"]
     n = max(len(few), scale.layers)
     return scale.fields(f"of={','.join((few * n)[:n])} layers={n}"), unseen(scale)
 
@@ -276,6 +280,9 @@ WALKS = Moves(
             "append 1 layers=1",
             "append 0",
             "open B; B: append {n}",
+            "encode {encoded}",
+            "encode {encoded} v_dim=3",
+            "encode {none}",
             "rewind {to}",
             "rewind {beyond}",
             "ask {to}",
