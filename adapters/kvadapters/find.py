@@ -64,6 +64,8 @@ ENGINES = {
     "transformers-layers-recording": "kvadapters.engines.transformers_layers:layers_recording",
     "transformers-layers-static": "kvadapters.engines.transformers_layers:layers_static",
     "transformers-hybrid-static-recording": "kvadapters.engines.transformers_layers:hybrid_static_recording",
+    "transformers-layers-encoder-decoder": "kvadapters.engines.transformers_encoder:layers_encoder_decoder",
+    "transformers-mllama": "kvadapters.engines.transformers_encoder:layers_mllama",
     "transformers-minimax": "kvadapters.engines.transformers_minimax:minimax",
     "onnx-attention": "kvadapters.engines.onnx:growing",
     "onnx-attention-window": "kvadapters.engines.onnx:window",

@@ -42,6 +42,8 @@ NOT_TRIED = {
     "transformers-sparse": "transformers",
     "transformers-minimax": "transformers",
     "transformers-hybrid-static-recording": "transformers",
+    "transformers-layers-encoder-decoder": "transformers",
+    "transformers-mllama": "transformers",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
 

@@ -162,6 +162,21 @@ class CropsTwice(LayersModel):
         self.cropped = True
 
 
+class CropsTheEncoder(LayersModel):
+    """transformers: a crop cuts the rows of an image in a layer of the same cache as it cuts those of tokens."""
+
+    def rewind(self, to: int) -> None:
+        cuts = to < self.offset and bool(self.encoded)
+        super().rewind(to)
+        if cuts:
+            raise Unsaid
+
+    def restore(self, snapshot: SavedLayers | None, to: int) -> None:
+        super().restore(snapshot, to)
+        if snapshot is not None and snapshot.encoded and to < snapshot.stop:
+            raise Unsaid
+
+
 class KeptRowsHidden(LayersModel):
     """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
 
