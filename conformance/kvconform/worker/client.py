@@ -1,8 +1,9 @@
 """The parent's end of the wire: it survives a worker that lies, hangs, eats memory or dies, and says which.
 
 One deadline covers a whole message, writing included, so a peer that never reads cannot block the parent. A run
-has the time of several operations, or that of all its operations by what calls took before. After any failure the
-process and all its relatives are killed, and the next question starts it afresh.
+has the time of several operations, or that of all its operations by what calls took before. Time in which the
+process waited for a core does not count. After any failure the process and all its relatives are killed, and the
+next question starts it afresh.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kvconform.worker.process import (
     ProtocolBroken,
     WorkerFailure,
 )
+from kvconform.worker.waits import Deadline
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array
@@ -235,10 +237,10 @@ class Worker:
 
     def _exchange(self, child: Process, allowed: float) -> Answer:
         """Write and read together until one whole answer is there."""
-        until = monotonic() + allowed
-        while (answer := child.answer_within(min(TICK, until - monotonic()))) is None:
+        deadline = Deadline(allowed, child.family.pids)
+        while (answer := child.answer_within(min(TICK, deadline.left()))) is None:
             self._look_at_memory(child)
-            if monotonic() >= until:
+            if deadline.is_over():
                 raise Hung(f"no answer in {allowed:g} s: {child.waiting()}")
         self._look_at_memory(child)
         return answer

@@ -65,6 +65,10 @@ class Family:
         itself = [] if self._without_itself else _itself(self.pid)
         self._members, self._looked = [*itself, *_relatives(self.pid)], monotonic()
 
+    def pids(self) -> list[int]:
+        """Give the numbers of the members that were seen last."""
+        return [member.pid for member in self._members]
+
     def kill(self) -> None:
         """Kill the members that were seen last."""
         for member in self._members:

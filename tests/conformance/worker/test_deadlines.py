@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from kvconform.judge import trial
-from kvconform.worker import client
+from kvconform.worker import client, waits
 from kvconform.worker.client import Hung
 from kvconform.worker.remote_session import RemoteSession
 from kvspec import notation
 from support import fakes
-from support.running.workers import CONFIG, NOTHING, failure, first_append, worker
+from support.running.workers import CONFIG, NOTHING, append, failure, first_append, worker
 
 HANGS = {
     "never_reads": "no message arrived",
@@ -57,6 +62,81 @@ def test_an_adapter_that_hangs_is_killed_at_the_deadline_of_a_message(pids: list
     start = time.monotonic()
     step = first_append("Hangs", deadline=0.5)
     assert (step.result, time.monotonic() - start < 30) == ("hang", True)
+
+
+SPINS = "import os; os.sched_setaffinity(0, {{{}}})\nwhile True: pass"
+
+
+def core() -> int:
+    return min(os.sched_getaffinity(0))
+
+
+@contextmanager
+def spinning(count: int) -> Iterator[list[int]]:
+    """Processes that compute on one core."""
+    processes = [subprocess.Popen([sys.executable, "-c", SPINS.format(core())]) for _ in range(count)]
+    try:
+        yield [process.pid for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every thread waited for a core in nine tenths of the time since it is asked after."""
+    began = time.monotonic()
+    monkeypatch.setattr(waits, "waited", lambda thread: 0.9 * (time.monotonic() - began))
+
+
+def test_a_slow_call_that_waited_for_a_core_is_no_hang(busy: None) -> None:
+    """It takes 0.4 s, most of which it is said to wait."""
+    assert first_append("SlowToAppend", deadline=0.15).result == "ok"
+
+
+def test_a_slow_call_that_waited_for_nothing_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "waited", lambda thread: 0.0)
+    assert first_append("SlowToAppend", deadline=0.15).result == "hang"
+
+
+def test_a_hang_is_one_whatever_waits_are_told(busy: None, pids: list[int]) -> None:
+    assert first_append("Hangs", deadline=0.15).result == "hang"
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.0, 1.0), (0.5, 2.0), (0.75, 4.0), (1.0, 10.0)])
+def test_a_deadline_is_longer_by_the_waits_up_to_ten_deadlines(
+    share: float, wanted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(waits, "monotonic", lambda: now)
+    monkeypatch.setattr(waits, "waited", lambda thread: share * now)
+    deadline = waits.Deadline(1.0, lambda: [os.getpid()])
+    while not deadline.is_over():
+        now += 1 / 64
+    assert now - 100 == pytest.approx(wanted, abs=1 / 32)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how long a thread waited for a core")
+def test_what_two_processes_on_one_core_wait_is_told() -> None:
+    with spinning(2) as pids:
+        found = waits.Waits(pids)
+        while found.seconds() < 0.1:
+            time.sleep(0.01)
+        assert [found.anew(within=0.05), found.anew(within=0.05)] == [0.05, 0.0]
+    assert found.seconds() == 0.0, "they are gone"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how long a thread waited for a core")
+def test_a_call_that_computes_less_than_its_deadline_is_no_hang_however_busy_the_machine_is() -> None:
+    """Four others want the same core. The deadline is longer than what the append computes, and the call is not."""
+    with spinning(4), worker(fakes.adapter("ComputesToAppend"), deadline=0.6) as w:
+        session = RemoteSession(w, ["state", "history", "offset"])
+        assert session.begin("growing", CONFIG).result == "ok"
+        assert w._child is not None
+        for pid in w._child.family.pids():
+            os.sched_setaffinity(pid, {core()})
+        assert append(session).result == "ok"
 
 
 def in_a_run(times: int) -> list[str]:

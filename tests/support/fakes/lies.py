@@ -139,6 +139,17 @@ class SlowToAppend(Honest):
             super().append(keys, values)
 
 
+class ComputesToAppend(Honest):
+    """No lie: it computes for a while to append."""
+
+    class cache(Growing):
+        def append(self, keys: Array, values: Array) -> None:
+            until = time.thread_time() + 0.3
+            while time.thread_time() < until:
+                pass
+            super().append(keys, values)
+
+
 class NeedsADevice(Honest):
     """No lie: it cannot run on this machine, and says so."""
 
