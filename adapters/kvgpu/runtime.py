@@ -54,6 +54,8 @@ class Block:
     releases: ClassVar[int] = 0
     reached: Array | None = None
     """Its bytes where they lie, `[nbytes]`, once the host has reached them."""
+    numbers: Array | None = None
+    """The same as numbers, of a block of nothing else, once the host has written or read any of them."""
 
     def __init__(self, handle: Any, nbytes: int, meter: Meter) -> None:
         self.handle, self.nbytes, self._meter = handle, nbytes, meter
@@ -66,7 +68,7 @@ class Block:
     def release(self) -> None:
         """Release the memory; releasing again does nothing. Work already launched may still use it."""
         if self.handle is not None:
-            self.handle = self.reached = None
+            self.handle = self.reached = self.numbers = None
             Block.releases += 1
             self._meter.frees += 1
             self._meter.live_bytes -= self.nbytes

@@ -54,8 +54,11 @@ class Growing(snapshot.Restoring, Packing, Attending):
         n = rows_in(keys)
         if n != 0:
             at, handed = self.offset, self.store.handed(self.misfit, keys, values)
-            self._write(self.store.codec.in_form(handed), at)
-            self.store.residual.take(handed, at)
+            if self.config.form is None:
+                self._write(handed, at)
+            else:
+                self._write(self.store.codec.in_form(handed), at)
+                self.store.residual.take(handed, at)
         self.queries = n
 
     def _write(self, source: Place, at: int) -> None:

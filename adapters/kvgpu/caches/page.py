@@ -17,7 +17,7 @@ from kvgpu.caches.transfers import Table, Transfers
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.by_hand import ENTRY
-from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
+from kvgpu.memory.cache_rows import Fitting, acceptable, rows_in
 from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
@@ -37,6 +37,7 @@ class Pages(Transfers):
         row_forms.demand(config)
         super().__init__()
         self.config, self.space, self.pool = config, space, Pool(space, config)
+        self._fitting = Fitting(config)
         self.numbered: list[Table | None] = []
         self._unused: list[int] = []
 
@@ -70,23 +71,25 @@ class Pages(Transfers):
     def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
         """Write rows `[1, kv_heads, n, dim]` to the pages of a sequence: one launch, after one for each copied
         page and one for each run of new pages in the table."""
-        if rows_in(keys) == 0:
+        n = rows_in(keys)
+        if n == 0:
             return
-        table, n = self._demand(sequence), rows_in(keys)
+        table = self._demand(sequence)
         new, copied = self._demand_room(table, keys, values)
         source = self.pool.codec.staged(keys, values)
-        self._extend(table, new, copied)
+        if new or copied:
+            self._extend(table, new, copied)
         self.pool.scatter(source, table.there, table.length)
         table.length += n
 
     def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
         """Count the pages that new rows need, and tell whether the last page has to be copied before."""
-        if not fitting(self.config, keys, values):
+        if not self._fitting(keys, values):
             raise refusals.rows("CACHE-2", self.config, keys, values)
         n, free = rows_in(keys), len(self.pool.free)
         new = self.pool.pages_for(table.length + n) - len(table.pages)
         partly = table.length < len(table.pages) * self.pool.size
-        copied = partly and self.pool.tables[table.pages[-1]] > 1
+        copied = partly and self.pool.shared(table.pages[-1])
         if new > free:
             raise refusals_page.full("PAGE-13", n, new, free)
         if copied and new == free:
@@ -99,9 +102,9 @@ class Pages(Transfers):
         if copied:
             shared = table.pages.pop()
             self.pool.copy(shared, taken[0], table.length - len(table.pages) * self.pool.size)
-            self.pool.give([shared])
+            self.pool.tables[shared] -= 1
         self.pool.number(table.there, len(table.pages), taken)
-        table.pages += taken
+        table.pages.extend(taken)
 
     def truncate(self, sequence: int, to: int) -> None:
         """Make a sequence shorter; nothing is launched, unless pages are poisoned."""
@@ -112,7 +115,8 @@ class Pages(Transfers):
 
     def _shorten(self, table: Table, to: int) -> None:
         kept = self.pool.pages_for(to)
-        gone, table.pages[kept:], table.length = table.pages[kept:], [], to
+        gone, table.length = table.pages[kept:], to
+        del table.pages[kept:]
         self.pool.give(gone)
 
     def drop(self, sequence: int) -> None:
@@ -136,11 +140,11 @@ class Pages(Transfers):
 
     def table(self, sequence: int) -> list[int]:
         """The pages of a sequence, in order."""
-        return self._demand(sequence).pages.copy()
+        return self._demand(sequence).pages.tolist()
 
     def references(self) -> list[int]:
         """The number of tables that have each page of the pool."""
-        return [self.pool.tables[page] for page in range(self.pool.total)]
+        return self.pool.tables.tolist()  # type: ignore[no-any-return]
 
     def free_pages(self) -> int:
         """Count the pages that no sequence has."""

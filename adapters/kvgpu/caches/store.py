@@ -12,7 +12,7 @@ from kvgpu.caches import mem
 from kvgpu.caches.attention_store import Attending
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
-from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
+from kvgpu.memory.cache_rows import Fitting, acceptable, fitting, rows_in
 from kvgpu.memory.layout import Place
 from kvgpu.memory.row_groups import Layers
 from kvspec.contract import Pair
@@ -44,6 +44,7 @@ class Store(Attending):
         assert config.max_len is not None
         self.config, self.layers, self.max_len = config, layers, config.max_len
         self.lengths_ = [0] * layers.groups
+        self._fitting = {count: Fitting(config.changed(batch=count)) for count in (1, layers.groups)}
 
     def init(self, config: Config) -> None:
         """Leave everything as it is, or start again if the geometry differs: the old rows are freed after the new
@@ -66,9 +67,8 @@ class Store(Attending):
     def demand_rows(self, keys: Any, values: Any, layer: int | None) -> tuple[int, int]:
         """The first layer of an append, and the number of layers. Refuses rows that do not fit or have no room."""
         first, count = self._which(layer)
-        config = self.config.changed(batch=count)
-        if not fitting(config, keys, values):
-            raise refusals.rows("CACHE-2", config, keys, values)
+        if not self._fitting[count](keys, values):
+            raise refusals.rows("CACHE-2", self._fitting[count].config, keys, values)
         self._demand_room(first, count, rows_in(keys))
         return first, count
 
@@ -97,8 +97,8 @@ class Store(Attending):
 
     def _write(self, source: Place, first: int, count: int) -> None:
         self.layers.place(source, first, count)
-        behind = slice(first, first + count)
-        self.lengths_[behind] = [length + source.slots for length in self.lengths_[behind]]
+        n, behind = source.slots, slice(first, first + count)
+        self.lengths_[behind] = [length + n for length in self.lengths_[behind]]
 
     def lengths(self) -> list[int]:
         """The length of each layer, as the host knows it."""

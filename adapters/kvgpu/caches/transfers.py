@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from kvgpu.caches import parcels
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.by_hand import ENTRY
-from kvgpu.memory.page_pool import Pool
+from kvgpu.memory.page_pool import PAGE, Pool
 from kvspec.contract import Pair
 from kvspec.geometry import Config
 from kvspec.parcels import Parcel
@@ -23,7 +24,7 @@ class Table:
     of the pool; only the entries of `pages` are read."""
 
     def __init__(self, pool: Pool, pages: Sequence[int], length: int) -> None:
-        self.pages, self.length, self.there = list(pages), length, pool.room()
+        self.pages, self.length, self.there = array(PAGE, pages), length, pool.room()
         if pages and not pool.rows.by_hand.number(self.there, 0, pages):
             pool.space.runtime.upload(np.array(pages, ENTRY), self.there)
 
@@ -86,7 +87,7 @@ class Transfers(ABC):
         """Begin to send the rows of a sequence; nothing is launched."""
         table = self._demand(sequence)
         self.pool.share(table.pages)
-        return self._begin(Transfer(table.pages.copy(), table.length, expected=False))
+        return self._begin(Transfer(table.pages[:], table.length, expected=False))
 
     def sent(self, transfer: int) -> Parcel:
         """Download the rows of a transfer by its own table, and give its pages back."""

@@ -55,7 +55,7 @@ class PageBatch(PoolBatch):
             raise refusals.rollback("BATCH-18", to)
         n = min(to, self._demand_sequence(sequence))
         kept = self.pages(sequence)[: self.pool.pages_for(n)]
-        if n % self.pool.size and self.pool.tables[kept[-1]] > 1 and not self.pool.free:
+        if n % self.pool.size and self.pool.shared(kept[-1]) and not self.pool.free:
             raise refusals_page.full("PAGE-13", n, 1, 0)
         self.pool.share(kept)
         self._hold(sequence, kept, n)
@@ -64,14 +64,14 @@ class PageBatch(PoolBatch):
         """Drop a sequence, and give its pages back."""
         self._demand_sequence(sequence)
         self._settle()
-        self.pool.give(page for page in [int(self.reserve[sequence])] if page != NONE)
+        self.pool.give([page for page in [int(self.reserve[sequence])] if page != NONE])
         self.reserve[sequence] = NONE
         self._hold(sequence, [], NOBODY)
 
     def _hold(self, sequence: int, pages: list[int], n: int) -> None:
         """Replace the pages of a sequence by these, which were shared for it."""
         self.pool.give(self.pages(sequence))
-        if pages and n % self.pool.size and self.pool.tables[pages[-1]] > 1:
+        if pages and n % self.pool.size and self.pool.shared(pages[-1]):
             shared = pages.pop()
             pages += self.pool.take(1)
             self.pool.copy(shared, pages[-1], n % self.pool.size)

@@ -31,19 +31,40 @@ class ByHand:
 
     def __init__(self, runtime: Runtime, geometry: Geometry, place: Place) -> None:
         self._place, self._heads, self._meter = place, geometry.heads, runtime.meter
+        self._k_bytes, self._v_bytes = geometry.k_bytes, geometry.v_bytes
         self._key, self._value = (np.dtype(f"V{size}") for size in (geometry.k_bytes, geometry.v_bytes))
         self._each = geometry.k_bytes + geometry.v_bytes
         self._most = MOST // self._each
         self._reaching = runtime if isinstance(runtime, Reaching) else Never()
         self._resting = self._reaching.resting
+        self._pairs = place.keys is place.values and geometry.k_bytes == geometry.v_bytes
 
     @cached_property
     def _rows(self) -> tuple[Array, Array]:
         """Give keys and values where they lie, `[slots, heads]`."""
         place, shape = self._place, (self._heads, self._place.slots)
-        keys = np.ndarray(shape, self._key, self._reached(place.keys), place.keys_at)
-        values = np.ndarray(shape, self._value, self._reached(place.values), place.values_at)
+        keys = ndarray(shape, self._key, self._reached(place.keys), place.keys_at)
+        values = ndarray(shape, self._value, self._reached(place.values), place.values_at)
         return keys.T, values.T
+
+    @cached_property
+    def _rows_of_pairs(self) -> Array:
+        """Give keys and values where they lie, `[slots, 2, heads]`, if they are of one width."""
+        place, apart = self._place, self._place.values_at - self._place.keys_at
+        strides = self._k_bytes, apart, place.slots * self._k_bytes
+        shape = place.slots, 2, self._heads
+        return ndarray(shape, self._key, self._reached(place.keys), place.keys_at, strides)
+
+    @cached_property
+    def _lines(self) -> tuple[tuple[Array, int], ...]:
+        """Give the bytes of keys and of values where they lie, `[heads, bytes of all slots]`; and of a row."""
+        place = self._place
+        keys = self._reached(place.keys)[place.keys_at :], self._k_bytes
+        values = self._reached(place.values)[place.values_at :], self._v_bytes
+        heads, slots = self._heads, place.slots
+        return tuple(
+            (there[: heads * slots * width].reshape(heads, slots * width), width) for there, width in (keys, values)
+        )
 
     def _reached(self, block: Block) -> Array:
         """Give the bytes of a block where they lie, `[nbytes]`, u8."""
@@ -56,29 +77,42 @@ class ByHand:
         """Write a packed row of some heads to a slot of as many heads, from the `first` on."""
         if heads > self._most or not self._resting():
             return False
-        assert self._place.keys.handle is not None and slot >= 0, f"slot {slot} of {self._place}"
-        keys, values, end = *self._rows, first + heads
         k, v, keys_at, values_at, _ = source
+        assert self._place.keys.handle is not None and slot >= 0, f"slot {slot} of {self._place}"
+        self._meter.device_to_device += heads * self._each
+        if not self._pairs or k is not v:
+            self._put_apart(source, slot, first, heads)
+            return True
+        there = self._reached(k) if k.reached is None else k.reached
+        row = ndarray((2, heads), self._key, there, keys_at, (values_at - keys_at, self._k_bytes))
+        if heads == self._heads:
+            self._rows_of_pairs[slot] = row
+        else:
+            self._rows_of_pairs[slot, :, first : first + heads] = row
+        return True
+
+    def _put_apart(self, source: Place, slot: int, first: int, heads: int) -> None:
+        """Write keys, then values."""
+        k, v, keys_at, values_at, _ = source
+        keys, values, end = *self._rows, first + heads
         keys[slot, first:end] = ndarray(heads, self._key, self._reached(k), keys_at)
         values[slot, first:end] = ndarray(heads, self._value, self._reached(v), values_at)
-        self._meter.device_to_device += heads * self._each
-        return True
 
     def put_through(self, table: Block, position: int, source: Place, heads: int) -> bool:
         """Write a packed row to where a block table says that a position lies, if places are pages."""
         if not self._resting():
             return False
         entry, slot = divmod(position, self._place.slots)
-        return self.put(source, slot, self._numbers(ENTRY, table, entry, 1).item() * heads, heads)
+        return self.put(source, slot, self._numbers(ENTRY, table).item(entry) * heads, heads)
 
     def put_behind(self, lengths: Block, first: int, groups: int, source: Place, heads: int) -> bool:
         """Write a packed row of each of some groups of heads behind their length, and advance that, where it is the
         same for all."""
         if not self._resting():
             return False
-        held = self._numbers(LENGTH, lengths, first, groups)
-        slot, *others = held.tolist()
-        if others.count(slot) != len(others) or not self.put(source, slot, first * heads, groups * heads):
+        held = self._numbers(LENGTH, lengths)[first : first + groups]
+        slots = held.tolist()
+        if slots.count(slots[0]) != groups or not self.put(source, slots[0], first * heads, groups * heads):
             return False
         held += 1
         return True
@@ -87,20 +121,22 @@ class ByHand:
         """Write entries of a block table, from `first` on."""
         if not self._resting():
             return False
-        self._numbers(ENTRY, table, first, len(pages))[:] = pages
+        self._numbers(ENTRY, table)[first : first + len(pages)] = pages
         return True
 
-    def _numbers(self, dtype: np.dtype[np.signedinteger], block: Block, first: int, count: int) -> Array:
-        """Give so many numbers of a block where they lie."""
-        return np.ndarray(count, dtype, self._reached(block), first * dtype.itemsize)
+    def _numbers(self, dtype: np.dtype[np.signedinteger], block: Block) -> Array:
+        """Give the numbers of a block where they lie; all are of one dtype."""
+        if block.numbers is None:
+            block.numbers = self._reached(block).view(dtype)
+        return block.numbers
 
     def copy(self, first: int, to: int, heads: int, rows: int) -> bool:
         """Copy the first rows of some heads to as many others."""
         if heads * rows > self._most or not self._resting():
             return False
         assert self._place.keys.handle is not None, f"{self._place} was released"
-        for part in self._rows:
-            part[:rows, to : to + heads] = part[:rows, first : first + heads]
+        for lines, width in self._lines:
+            lines[to : to + heads, : rows * width] = lines[first : first + heads, : rows * width]
         self._meter.device_to_device += heads * rows * self._each
         return True
 

@@ -37,6 +37,20 @@ def fitting(config: Config, keys: Array, values: Array) -> bool:
     )
 
 
+class Fitting:
+    """Tells whether rows have the geometry of a config, with as many keys as values. Of single rows, which are the
+    most common, it is told soonest."""
+
+    def __init__(self, config: Config) -> None:
+        self.config, dtype = config, DTYPES[config.dtype]
+        self._one_row = config.shape("k", 1), config.shape("v", 1), dtype, dtype
+
+    def __call__(self, keys: Array, values: Array) -> bool:
+        """Tell it."""
+        a_row = (keys.shape, values.shape, keys.dtype, values.dtype) == self._one_row
+        return a_row or fitting(self.config, keys, values)
+
+
 class Slots:
     """The device side of a cache: its rows, once it has any, and its scratch space. Rows in a form are bytes,
     made where rows are staged and read again where they leave. Raises Refused for a form that they cannot have."""
@@ -46,8 +60,7 @@ class Slots:
         self.space, self.config, self.geometry = space, config, Geometry.of(config)
         self.codec, self.residual = Codec(space, config), Residual(space, config)
         self.rows: Rows | None = None
-        dtype = DTYPES[config.dtype]
-        self._one_row = config.shape("k", 1), config.shape("v", 1), dtype, dtype
+        self._fitting = Fitting(config)
 
     @property
     def slots(self) -> int:
@@ -87,8 +100,7 @@ class Slots:
 
     def demand(self, clause: str, keys: Array, values: Array) -> None:
         """Refuse rows of another geometry, and keys that are not as many as the values."""
-        a_row = (keys.shape, values.shape, keys.dtype, values.dtype) == self._one_row
-        if not a_row and not fitting(self.config, keys, values):
+        if not self._fitting(keys, values):
             raise refusals.rows(clause, self.config, keys, values)
 
     def read(self, n: int, first: int = 0, turn: int = 0, wrap: int = 0, whole: bool = False) -> Pair:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -16,7 +16,8 @@ from kvspec.geometry import Array
 @dataclass(frozen=True)
 class DeviceRows:
     """An array in device memory, contiguous, from byte `at` of a block on. Shape and dtype have the same names as
-    on host arrays, so that the same code checks both.
+    on host arrays, so that the same code checks both. `known` are the values that were last given with these keys,
+    and where both lie.
     """
 
     runtime: Runtime
@@ -24,6 +25,7 @@ class DeviceRows:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     at: int = 0
+    known: tuple[Any, Place] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def ndim(self) -> int:
@@ -73,7 +75,11 @@ def source(runtime: Runtime, rows: int, keys: Any, values: Any = None) -> Place 
         and isinstance(values, DeviceRows)
         and keys.runtime is values.runtime is runtime
     ):
-        return Place(keys.block, values.block, keys.at, values.at, rows)
+        known = keys.known
+        if known is None or known[0] is not values or known[1].slots != rows:
+            known = values, Place(keys.block, values.block, keys.at, values.at, rows)
+            object.__setattr__(keys, "known", known)
+        return known[1]
     if isinstance(keys, DeviceRows) or isinstance(values, DeviceRows):
         raise ValueError("keys and values must both be on the host, or both on the device of this cache")
     return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import groupby
@@ -18,14 +17,20 @@ from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 
+PAGE = "q"
+"""The kind of integer that an array of pages has."""
+
+COUNT = np.dtype(PAGE)
+"""The same for numpy."""
+
 BEGINS = 3, 6, 7
 """The integers of the launch that say the first position, and where packed keys and values begin."""
 
 
 class Pool:
     """Head h of page g begins `(g * kv_heads + h) * page_size` rows behind the pool's first row. As all rows, these
-    are poisoned until written. Only the host knows which pages are free, and how many tables have each of the
-    others. `spare` is the memory of tables that are gone."""
+    are poisoned until written. Only the host knows which pages are free, and how many `tables` have each page.
+    `spare` is the memory of tables that are gone."""
 
     def __init__(self, space: Workspace, config: Config) -> None:
         assert config.pages is not None and config.page_size is not None
@@ -34,7 +39,7 @@ class Pool:
         self.geometry, self.codec = Geometry.of(config), Codec(space, config)
         self.rows = Rows(space.runtime, Geometry.of(config.changed(batch=config.pages)), config.page_size)
         self.total, self.free = config.pages, list(range(config.pages))
-        self.tables: Counter[int] = Counter()
+        self.tables: Array = np.zeros(config.pages, COUNT)
         self.spare: list[Block] = []
         if config.debug:
             self._poison(0, config.pages)
@@ -54,18 +59,22 @@ class Pool:
             self.tables[page] = 1
         return taken
 
-    def share(self, table: Iterable[int]) -> None:
-        """Add a table to these pages."""
-        self.tables.update(table)
+    def share(self, table: Sequence[int]) -> None:
+        """Add a table to these pages, of which no two are the same."""
+        self.tables[np.asarray(table, COUNT)] += 1
 
-    def give(self, table: Iterable[int]) -> None:
-        """Remove a table from these pages; pages without a table become free, and are poisoned if asked for."""
-        freed = list[int]()
-        for page in table:
-            self.tables[page] -= 1
-            if not self.tables[page]:
-                freed.append(page)
-                heappush(self.free, page)
+    def shared(self, page: int) -> bool:
+        """Tell whether several tables have a page."""
+        return bool(self.tables.item(page) > 1)
+
+    def give(self, table: Sequence[int]) -> None:
+        """Remove a table from these pages, of which no two are the same. Pages without a table become free, and are
+        poisoned if asked for."""
+        pages = np.asarray(table, COUNT)
+        self.tables[pages] -= 1
+        freed: list[int] = pages[self.tables[pages] == 0].tolist()
+        for page in freed:
+            heappush(self.free, page)
         if self.config.debug:
             for first, count in runs(sorted(freed)):
                 self._poison(first, count)

@@ -11,6 +11,7 @@ import pytest
 from kvgpu.adapter import Caches
 from kvgpu.adapters import OpenCLFast
 from kvgpu.memory import by_hand
+from kvgpu.memory.device_arrays import source
 from kvgpu.memory.layout import Place
 from kvspec.geometry import DTYPES, Array, Config
 from support.device.devices import adapter
@@ -183,6 +184,48 @@ def test_a_memory_that_the_host_does_not_reach_is_left_alone(fast: Any, monkeypa
     assert fast.runtime._tried()
     monkeypatch.setattr(fast.runtime, "reach", copied)
     assert not fast.runtime._tried() and len(kept) == 1
+
+
+def test_where_rows_lie_is_known_until_they_come_with_others_or_in_another_layout(fast: Any) -> None:
+    keys, values = fast.place(*rows("growing", CONFIGS["growing"]))
+    others = fast.place(*rows("growing", CONFIGS["growing"]))[1]
+    first = source(fast.runtime, 1, keys, values)
+    assert first == _place((keys, values)) and source(fast.runtime, 1, keys, values) is first
+    assert source(fast.runtime, 3, keys, values) == _place((keys, values))._replace(slots=3)
+    assert source(fast.runtime, 1, keys, others) == _place((keys, others))
+    assert source(fast.runtime, 1, keys[:1], values[:1]) == first
+
+
+def test_keys_and_values_of_one_width_or_two_in_one_block_or_two(fast: Any) -> None:
+    """Rows of one width in one block are written by one assignment, those behind their values by two."""
+    for widths in ((5, 5), (5, 2)):
+        config = Config(dtype="f16", step=4, kv_heads=3, k_dim=widths[0], v_dim=widths[1])
+        keys, values = (RANDOM.integers(0, 1 << 16, (1, 3, 1, dim), np.uint16).view(np.float16) for dim in widths)
+        behind, before = fast.place(values, keys)
+        for given in (fast.place(keys, values), (*fast.place(keys), *fast.place(values)), (before, behind)):
+            cache = fast.open("growing", config)
+            cache.append(*fast.place(keys, values))
+            launches = fast.runtime.meter.launches
+            cache.append(*given)
+            found = cache.read("state")
+            assert fast.runtime.meter.launches == launches
+            for array, wanted in zip(found, (keys, values), strict=True):
+                assert array[:, :, 1].tobytes() == wanted.tobytes()
+
+
+def test_pages_are_counted_by_their_tables(fast: Any) -> None:
+    cache = fast.open("page", CONFIGS["page"].changed(dtype="f16"))
+    cache.append(*fast.place(*rows("page", CONFIGS["page"], 5)), cache.admit())
+    for n in (5, 4, 1):
+        cache.fork(0, n)
+    assert cache.references()[:4] == [4, 3, 2, 0] and cache.free_pages() == 9
+    cache.append(*fast.place(*rows("page", CONFIGS["page"])), 1)
+    assert cache.references()[:4] == [4, 3, 1, 1] and cache.table(1) == [0, 1, 3]
+    for sequence in (0, 1, 2):
+        cache.drop(sequence)
+    assert cache.references()[:4] == [1, 0, 0, 0] and cache.free_pages() == 11
+    cache.append(*fast.place(*rows("page", CONFIGS["page"], 3)), cache.admit())
+    assert cache.table(0) == [1, 2]
 
 
 def test_numbers_of_sequences_are_given_again_from_the_lowest(fast: Any) -> None:

@@ -40,7 +40,8 @@ class FastRuntime(InPlaceOfStrict, OpenCLRuntime):
 
     def resting(self) -> bool:
         """Tell whether the host may write now: it reaches the memory, and nothing runs, is captured or is timed."""
-        return self._reaches and self._events is None and not self._recorder.capturing and self._queues.idle()
+        free = self._reaches and self._events is None and not self._recorder.capturing
+        return free and (self._queues.newest is None or self._queues.idle())
 
     def reach(self, block: Block) -> Array:
         """Give the bytes of a block where they lie, `[nbytes]`, u8, while it rests."""
