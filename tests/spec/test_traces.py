@@ -186,7 +186,7 @@ DEAR = {
     "bytes": ("batch=64 kv_heads=16 k_dim=8000 v_dim=8000 step=1", "append 1; view"),
     "rows": ("kv_heads=64 k_dim=5 v_dim=5", "append 600 fill=bits; rewind 0; append 1"),
     "pairs": ("kv_heads=1 k_dim=5 v_dim=5", "append 1300"),
-    "no rows": ("batch=4096 kv_heads=512 k_dim=5 v_dim=5 step=1", "append 0; view; snapshot s"),
+    "no rows": ("batch=2048 kv_heads=1024 k_dim=5 v_dim=5 step=1", "append 0; view; snapshot s"),
 }
 
 
