@@ -144,13 +144,41 @@ BAD_HEADERS = {
 READ_QUICKLY = (
     b'{"id":1,"message":"append: 2 rows; expected (1, 2)","values":{"meter":{"launches":1}}}',
     b'{"id":1,"op":"mask","parts":[{"window":3},{"bias":"a:b"}]}',
-    b'{"id":1,"tensors":[["k",null,[]]],"message":"::"}',
+    b'{"id":1,"message":"::","tensors":[["k",null,[]]]}',
+    b'{"id":1,"message":"a list of \\"tensors\\":","tensors":[]}',
 )
 
 
 @pytest.mark.parametrize("line", READ_QUICKLY)
 def test_colons_in_texts_and_objects_in_lists_are_no_reason_to_read_a_header_slowly(line: bytes) -> None:
     assert framing._quickly(line, 64) == framing._strictly(line, 64)
+
+
+WORDS = (b"{", b"}", b"[", b"]", b",", b":", b'"tensors"', b',"tensors":', b'"a"', b"1", b"null", b'["k",null,[]]')
+HEADERS = (
+    b'{"a":1,"tensors":[]',
+    b'{"a":1,"tensors":[]}]',
+    b'{"a":1,"tensors":[]]}',
+    b'{"a":1,"tensors":[]]',
+    b'{"a":[{"b":1,"tensors":[]}]}',
+    b'{"a":1,"tensors":[],"tensors":[]}',
+    b'{"tensors":[],"tensors":[]}',
+    b'{"a":1,"tensors":[]} ',
+)
+"""Headers that end, or hold the word, in odd ways."""
+
+
+def read(read_header: Any, line: bytes) -> Any:
+    try:
+        return read_header(line, 64)
+    except framing.ProtocolError:
+        return None
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(HEADERS) | st.lists(st.sampled_from(WORDS), max_size=9).map(b"".join))
+def test_what_is_read_quickly_is_what_is_read_strictly(line: bytes) -> None:
+    assert read(framing._quickly, line) in (None, read(framing._strictly, line))
 
 
 TWICE = (

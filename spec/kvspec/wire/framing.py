@@ -43,18 +43,9 @@ Listed = tuple[Sized, ...]
 """The tensors of a message."""
 
 
-_TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False)
+_TO_JSON = json.JSONEncoder(default=index, allow_nan=False, check_circular=False, separators=(",", ":"))
 _QUICK = msgspec.json.Decoder()
 _TO_JSON_QUICKLY = msgspec.json.Encoder(enc_hook=index)
-
-
-class _Listing(msgspec.Struct):
-    """The list of tensors in a header, as it is written there."""
-
-    tensors: msgspec.Raw = msgspec.Raw()
-
-
-_LISTING = msgspec.json.Decoder(_Listing)
 
 
 class ProtocolError(Exception):
@@ -172,7 +163,7 @@ class Decoder:
         head, tensors, at = self._head, Tensors(), 0
         for name, dtype, shape, size in self._listed:
             raw = self._bytes[at : at + size]  # a copy, so that the array is the receiver's to write on
-            tensors[name] = None if dtype is None else np.frombuffer(raw, dtype).reshape(shape)
+            tensors[name] = None if dtype is None else np.ndarray(shape, dtype, raw)
             at += size
         del self._bytes[:at]
         self._head, self._needed = None, 0
@@ -193,44 +184,35 @@ def _strictly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed]:
 
 
 def _quickly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed] | None:
-    """The same in a fifth of the time; None for a header that may be wrong. This reader does not see a key that
-    stands twice in an object. There is no such key if each colon of the header belongs to a key or stands in a
-    text. A backslash may stand for a colon, so with it nothing follows."""
+    """The same in a tenth of the time; None for a header that may be wrong, or is written with spaces. This reader
+    does not see a key that stands twice in an object. A header that is written again as it was has none."""
+    start, behind, tensors = line.rpartition(TENSORS)
+    plain = start + b"}" if behind else line
+    if len(line) > LONGEST_QUICK or plain.count(b"{") + plain.count(b"[") > DEEPEST:
+        return None
     try:
-        head, tensors, listed = _QUICK.decode(line), b"", Listed()
-        if type(head) is dict and head.pop("tensors", listed) is not listed:
-            tensors = bytes(_LISTING.decode(line).tensors)
-            listed = _listed_again(tensors, largest)
+        head = _QUICK.decode(plain)
+        listed = _listed_again(tensors, largest) if behind else Listed()
     except (ValueError, RecursionError, msgspec.MsgspecError, ProtocolError):
         return None
-    if type(head) is not dict:
+    if type(head) is not dict or "tensors" in head or _TO_JSON_QUICKLY.encode(head) != plain:
         return None
-    deep = line.count(b"{") + line.count(b"[") - tensors.count(b"[") > DEEPEST
-    once = line.count(b":") == _colons(head) + bool(tensors) and b"\\" not in line
-    return (head, listed) if once and not deep and len(line) < LONGEST_QUICK else None
+    return head, listed
 
+
+TENSORS = b',"tensors":'
+"""What stands before the list of tensors where that comes last. No text has these bytes: its marks are escaped."""
 
 LONGEST_QUICK = 4096
 """Bytes of a header that is read quickly. The lists of tensors in them are remembered, some thousands of them."""
 
 
-def _colons(found: dict[str, Any]) -> int:
-    """Count the colons that an object takes: one for each key, and those in texts. Lists count as far as they hold
-    objects alone."""
-    count = len(found)
-    for value in found.values():
-        if type(value) is str:
-            count += value.count(":")
-        elif type(value) is dict:
-            count += _colons(value)
-        elif type(value) is list and value and type(value[0]) is dict:
-            count += sum(map(_colons, (each for each in value if type(each) is dict)))
-    return count
-
-
 @lru_cache(maxsize=4096)
 def _listed_again(tensors: bytes, largest: int) -> Listed:
-    return _listed(_QUICK.decode(tensors), largest)
+    """Check the tensors that a header lists last, with the brace that ends it."""
+    if not tensors.endswith(b"}"):
+        raise ProtocolError(f"not the end of a header: {tensors[-40:]!r}")
+    return _listed(_QUICK.decode(tensors[:-1]), largest)
 
 
 def _listed(listed: Any, largest: int) -> Listed:
