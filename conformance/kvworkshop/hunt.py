@@ -35,7 +35,7 @@ FEW = 30
 """Traces of a source that are tried first where one kill is enough: there are thousands of systematic mutants."""
 
 SECONDS = 5.0
-"""Processor seconds for one trace; a mutant that takes longer counts as hanging."""
+"""Processor seconds for one trace. A mutant that takes longer counts as hanging."""
 
 CONTROL_SECONDS = 120.0
 """The same for a correct cache, which may be as slow as it likes: linked rows take long where there are 8,193."""
@@ -61,7 +61,7 @@ class Kill:
     trace: Trace
     message: str
     item: Item | None = None
-    """What was tried; None if the trace was shortened."""
+    """What was tried, or None if the trace was shortened."""
 
 
 @dataclass
@@ -70,10 +70,10 @@ class HuntResult:
 
     id: str
     kills: dict[str, Kill | None] = field(default_factory=dict)
-    """The first kill of each source that was tried; None if the source does not find it."""
+    """The first kill of each source that was tried, or None if the source does not find it."""
     shortest: Kill | None = None
     right: bool | None = None
-    """Whether a clause was blamed that the mutant says it breaks; None if it names none."""
+    """Whether a clause was blamed that the mutant says it breaks, or None if it names none."""
     seconds: float = 0.0
 
     @property
@@ -83,7 +83,7 @@ class HuntResult:
 
     @property
     def operations(self) -> int:
-        """Operations of the shortest trace; 0 if there is none."""
+        """Operations of the shortest trace, or 0 if there is none."""
         return written(self.shortest.trace) if self.shortest else 0
 
 
@@ -235,7 +235,7 @@ class _Hunter:
         return self.run(trace)
 
     def _fails(self, trace: Trace, kill: Kill) -> int:
-        """Steps until a trace fails with a clause of this kill; 0 if it does not."""
+        """Steps until a trace fails with a clause of this kill, or 0 if it does not."""
         result = self._alone(trace)
         if isinstance(result, str) or not result.failed:
             return 0
@@ -248,5 +248,5 @@ def written(trace: Trace) -> int:
 
 
 def _spread(items: Sequence[Item], most: int | None) -> Sequence[Item]:
-    """About `most` of these, spread over all; all if None."""
+    """About `most` of these, spread over all, or all if None."""
     return items if most is None else items[:: max(1, len(items) // most)]

@@ -66,7 +66,7 @@ class Judged:
         return trial.on(trace, partial(Session, self.adapter), self.about)
 
     def fails(self, trace: Trace) -> int:
-        """Operations until it differs; 0 if it does not."""
+        """Operations until it differs, or 0 if it does not."""
         seen = self.run(trace)
         return max(1, len(seen.steps)) if seen.failed else 0
 
@@ -137,7 +137,7 @@ class Shortening(NamedTuple):
     """Its source and seed."""
 
     def __call__(self) -> Failure | None:
-        """The same on a short trace; None if it does not fail again."""
+        """The same on a short trace, or None if it does not fail again."""
         seen = judged(self.adapter).run(shrink(self.trace, judged(self.adapter).fails))
         return Failure.of(seen) if seen.failed else None
 

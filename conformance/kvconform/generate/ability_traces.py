@@ -59,7 +59,7 @@ def first_operation(kind: str) -> Needed:
 
 @cache
 def named_by(ability: Needed) -> tuple[str, ...]:
-    """Give the clauses by which a record names an ability; none for most."""
+    """Give the clauses by which a record names an ability, or none for most."""
     return next((a.clauses for a in named_abilities(ability[0]) if a.name == ability[1]), ())
 
 

@@ -18,7 +18,7 @@ BESIDE = frozenset(("can", "accepts", "held", "plan", "meter", "free"))
 
 
 def some(traces: Iterable[Trace], clauses: Clauses) -> Iterator[Trace]:
-    """Give the traces that concern clauses. What is not frozen may; if no clauses are asked for, all do."""
+    """Give the traces that concern clauses. What is not frozen may. If no clauses are asked for, all do."""
     told = bool(clauses) and all(map(_told, clauses))
     return (t for t in traces if not told or t.frozen is None or _exercise(t.frozen.outcomes, clauses))
 

@@ -32,7 +32,7 @@ def walks_path(kind: str) -> Any:
 
 @cache
 def claimed(kind: str) -> frozenset[str]:
-    """Give the chapters by which the frozen walks of a kind walk; none if no walks of it are frozen."""
+    """Give the chapters by which the frozen walks of a kind walk, or none if no walks of it are frozen."""
     return frozenset(_document(kind)["chapters"]) if walks_path(kind).is_file() else frozenset()
 
 
@@ -94,7 +94,7 @@ def example(chapter: str, worked: Example) -> Trace:
 @cache
 def explored(chapter: str, name: str) -> Mapping[str, tuple[Trace, ...]]:
     """Give what an exploration of a chapter draws in a quick run of an adapter that claims all, and the variations
-    of it, by their names; none where nothing is frozen."""
+    of it, by their names, or none where nothing is frozen."""
     document, outcomes = _read(chapter)
     frozen = document["explored"].get(name, {})
     return {form: tuple(_trace(chapter, outcomes, *t) for t in each) for form, each in frozen.items()}

@@ -113,7 +113,7 @@ def _asked(kind: str, b: int, random: Random) -> str:
 
 
 AT_ONCE = 2100
-"""Rows of two heads that one call is given; a third of them are turned at once."""
+"""Rows of two heads that one call is given. A third of them are turned at once."""
 
 
 def _at_once(kind: str, b: int, random: Random) -> str:

@@ -20,7 +20,7 @@ FIELDS = {
 
 
 def _packed(kind: str, b: int, random: Random) -> str:
-    """Pack b rows; the cache goes on, then takes them back in another layout."""
+    """Pack b rows. The cache goes on, then takes them back in another layout."""
     fields = FIELDS[kind].format(size=max(2, some(b, random, 4)), most=b + 3)
     carried = f"carry x y axes={random.choice(ORDERS)} page={some(b, random, 1, 16)}"
     between = random.choice(("append 2", "free", "free; append 1"))

@@ -35,7 +35,7 @@ class Recipe:
 
 
 def unseen(*ops: str, times: int = 1) -> str:
-    """Operations in a run, without those that are empty; the last is observed, and should be small."""
+    """Operations in a run, without those that are empty. The last is observed, and should be small."""
     return f"run {times} {{{'; '.join(filter(None, ops))}}}; " if any(ops) and times else ""
 
 

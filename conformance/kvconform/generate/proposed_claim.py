@@ -31,7 +31,7 @@ class Attempt:
     done: bool = False
     """Whether it was done, rightly or not."""
     message: str = "no worked example shows it within the limits"
-    """What differed first; empty if nothing did."""
+    """What differed first, or empty if nothing did."""
     words: str = ""
     """The trace."""
     in_storage: str = ""
@@ -108,7 +108,7 @@ class Proposal:
         return attempts[-1] if attempts else Attempt()
 
     def _tried(self, each: AbilityTrace, ability: Needed) -> Attempt | None:
-        """How a trace went; None if its last operation is refused, unless that is what the ability is about."""
+        """How a trace went, or None if its last operation is refused, unless that is what the ability is about."""
         seen = self._judged(each.trace, {*each.takes, ability})
         want, got = seen[-1].steps[-1] if seen[-1].steps else (None, None)
         if want is not None and want.result != ("refused" if each.refused and named_by(ability) else "ok"):

@@ -124,13 +124,13 @@ def options(kind: str, config: Config) -> Iterator[str]:
 
 
 def within(geometry: Geometry, adapter: Description) -> Geometry:
-    """Give the geometry with no more heads and sequences than an adapter takes; its widths are fitted later."""
+    """Give the geometry with no more heads and sequences than an adapter takes. Its widths are fitted later."""
     heads = min(geometry.kv_heads, adapter.most_heads or geometry.kv_heads)
     return replace(geometry, kv_heads=heads, batch=min(geometry.batch, adapter.largest_batch or geometry.batch))
 
 
 def at(trace: Trace, geometry: Geometry) -> Trace | None:
-    """Give the trace at a geometry; None where no cache opens, or the replay would cost too much."""
+    """Give the trace at a geometry, or None where no cache opens, or the replay would cost too much."""
     if not valid(trace.config):
         return None
     moved = _Moved(trace, _unlike(trace, geometry)).trace()
@@ -205,7 +205,7 @@ class _Moved:
         return moved | self._noted(op, cache)
 
     def _noted(self, op: Operation, cache: _Cache) -> Operation:
-        """Note what an operation makes of a cache; give the sequences of a store's batch."""
+        """Note what an operation makes of a cache. Give the sequences of a store's batch."""
         if op["op"] == "init":
             said = {name: op[name] for name in FIELDS if op.get(name) is not None}
             cache.was, cache.now = cache.was.changed(**said), cache.now.changed(**said)
@@ -217,7 +217,7 @@ class _Moved:
         return {}
 
     def _opened(self, op: Operation) -> Operation:
-        """A cache of another kind says how many layers and sequences it has; rows that it says itself stay."""
+        """A cache of another kind says how many layers and sequences it has. Rows that it says itself stay."""
         kind, config = opening(self._was, op)
         if not valid(config):
             return op

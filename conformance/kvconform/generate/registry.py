@@ -16,7 +16,7 @@ from kvspec.registry import KINDS, LETTERS, objects
 
 
 def planned(chapters: Collection[str] = CHAPTERS) -> dict[str, Callable[..., list[Plan]]]:
-    """Give the chapters that have plans for covers, and what makes these; the others have no states to cover."""
+    """Give the chapters that have plans for covers, and what makes these. The others have no states to cover."""
     return objects(strategies.__name__, "plans", chapters)
 
 

@@ -98,8 +98,8 @@ class _Fills:
         self.next = chain(IN_RUNS[:1], _parts(drawn, config), _any(drawn))
 
     def of(self, n: int) -> list[str]:
-        """Give a fill for each time that an operation on so many rows is done. Several rows have another each time;
-        one row has the same, for its neighbour is the row of the call before."""
+        """Give a fill for each time that an operation on so many rows is done. Several rows have another each time.
+        One row has the same, for its neighbour is the row of the call before."""
         times = next(self.again, 1)
         if n > 1 and self.first:
             return [self.first.pop()] * times
@@ -160,7 +160,7 @@ class Variation:
         return map(self.of, traces[self.share - 1 :: self.share] or traces[-1:])
 
     def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
-        """Fit traces of this form to an adapter; leave out those that would tell nothing of it."""
+        """Fit traces of this form to an adapter. Leave out those that would tell nothing of it."""
         return (trace for trace in fitted(traces, adapter) if self.tells(trace, adapter))
 
 

@@ -271,7 +271,7 @@ class _Following(ModelledTrace):
         self.full = self.full if self.full and self.scale.length else has
 
     def move(self, text: str, turn: int) -> bool:
-        """Do a move; tell whether it is possible: whether all it names is there."""
+        """Do a move. Tell whether it is possible: whether all it names is there."""
         try:
             filled = text.format_map(self.numbers(turn) | {"fill": self._fill(text)})
         except KeyError:

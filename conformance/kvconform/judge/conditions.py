@@ -121,7 +121,7 @@ CONDITIONS: tuple[tuple[frozenset[str] | None, Callable[[Steps, Sequence[Differe
     (None, _of_parts),
     (frozenset(c for each in NEVER_AT_FAULT.values() for c in each), _of_masks),
 )
-"""What leaves clauses out, and the clauses that it is about; None for any."""
+"""What leaves clauses out, and the clauses that it is about, or None for any."""
 
 
 def of_operation(clauses: Sequence[str], chapters: set[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ class KeptArrays:
         """Whether a step lost its arrays."""
 
     def keep(self, step: Step) -> None:
-        """Keep the arrays of a step that was compared; drop those of older ones as far as needed."""
+        """Keep the arrays of a step that was compared. Drop those of older ones as far as needed."""
         size = sum(array.nbytes for array in step.arrays.values() if array is not None)
         self._steps.append((step, size))
         self._left -= size

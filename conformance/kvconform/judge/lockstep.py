@@ -124,7 +124,7 @@ class Trial:
         return self.oracle.begin(kind, config)
 
     def _walk(self, begun: Callable[[], Step]) -> None:
-        """Ask ahead, so that the worker works while the oracle does; look at the answers in order."""
+        """Ask ahead, so that the worker works while the oracle does. Look at the answers in order."""
         ops = iter(self.trace.ops)
         waiting = deque(map(self._asked, islice(ops, self.AHEAD - 1)))
         is_open = self._opened(begun())

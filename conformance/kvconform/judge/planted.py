@@ -1,7 +1,7 @@
 """What queries see of a reference that has a bug: an adapter at level visible can be held against the bug.
 
 Two references do what the list model does, one of them with the bug. Where they answer alike, what the list model
-expects stays; where they do not, what the one with the bug shows is expected.
+expects stays. Where they do not, what the one with the bug shows is expected.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Planted:
         return found[0] if found and all(row == found[0] for row in found) else None
 
     def _sees(self, op: Operation, want: Expected, step: Step, histories: dict[Any, Any]) -> Seen:
-        """What each query sees; None where no history is observed."""
+        """What each query sees, or None where no history is observed."""
         looked = mask_columns.looked(op)
         if "history.k" in step.arrays:
             histories[looked] = self._rows(step)

@@ -22,7 +22,7 @@ from kvspec.session.step import Step
 from kvspec.trace import caches_of
 
 MOST = 256
-"""Slots or queries of a step that are drawn; the rest is elided."""
+"""Slots or queries of a step that are drawn. The rest is elided."""
 
 DRAWN_ALONE = {"state": "slots", "history": "history", "view": "view"}
 """Rows that are the only ones of their sort in a step, and the keys of `Observation` for them."""

@@ -100,7 +100,7 @@ def _values(want: Step, got: Step, claims: Claims) -> Iterator[Difference]:
 
 
 def agree(what: str, expected: object, found: object) -> bool:
-    """Whether the found value equals the expected one; a sum only has to be within its bound."""
+    """Whether the found value equals the expected one. A sum only has to be within its bound."""
     return fingerprint.agree(str(expected), found) if what == "fingerprint" else found == expected
 
 
@@ -143,7 +143,7 @@ def _arrays(want: Step, got: Step, book: SerialBook) -> Iterator[Difference]:
 
 def _past_or_future(want: Array | None, got: Array | None) -> str:
     """Whether a mask of several queries in position order lets only columns of the future through besides, or only
-    older ones; empty for others."""
+    older ones, or empty for others."""
     if want is None or got is None or want.shape != got.shape or want.dtype != bool or got.dtype != bool:
         return ""
     n, columns = want.shape[2:]
@@ -157,7 +157,7 @@ def _past_or_future(want: Array | None, got: Array | None) -> str:
 def _array(
     name: str, want: Array | None, got: Array | None, kind: str, book: SerialBook
 ) -> str | Callable[[], str]:
-    """How two arrays differ; empty where they are the same to the bit, the NaN of rows that were cast apart."""
+    """How two arrays differ, or empty where they are the same to the bit, the NaN of rows that were cast apart."""
     if want is got or (want is not None and got is not None and _same(want, got)):
         return ""
     if want is None or got is None or want.dtype != got.dtype or want.shape != got.shape:

@@ -85,7 +85,7 @@ class FrozenTrial(Trial):
         return Step(result, clause, cites=cites)
 
     def compare(self, asked: PendingStep, got: Step) -> list[Difference]:
-        """Note the answer; compare its result alone."""
+        """Note the answer. Compare its result alone."""
         self._asked_for.append(asked)
         self._digest.add(got)
         return storage.result(asked.want, got)

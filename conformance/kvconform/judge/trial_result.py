@@ -114,7 +114,7 @@ class TrialResult:
         return governing or self._of_operation(cites, fields) or cites
 
     def _taken_in_a_run(self) -> str:
-        """The clause that refuses the first operation of a run that ended otherwise; empty if none does."""
+        """The clause that refuses the first operation of a run that ended otherwise, or empty if none does."""
         want, got = (set(step.values.get("failed") or ()) for step in self.steps[-1])
         return self.steps[-1][0].missed.get(min(want ^ got, default=-1), "")
 

@@ -215,7 +215,7 @@ DISAGREE = -5
 
 def one_name_each(keys: Array | None, values: Array | None, book: SerialBook) -> list[list[int]] | None:
     """For each sequence the names of the rows, where keys and values of all heads agree on them; else None. Equal
-    rows have one name, see `kvspec.rows.contents`; a row of no known content has what it spells."""
+    rows have one name, see `kvspec.rows.contents`. A row of no known content has what it spells."""
     if keys is None or values is None:
         return [[]] if keys is values else None
     if keys.ndim != 4 or values.ndim != 4 or keys.shape[:3] != values.shape[:3] or not keys.shape[1]:
@@ -292,7 +292,7 @@ class _Stand(NamedTuple):
 
     names: list[int]
     live: Collection[int]
-    """Those that the cache may still have; others should stand nowhere."""
+    """Those that the cache may still have. Others should stand nowhere."""
     windowed: bool
     handed: bool
     """Whether this step handed the history out."""
@@ -346,7 +346,7 @@ def _which(wanted: list[int], found: list[int], last: list[tuple[int, float]]) -
 
 
 def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) -> list[tuple[int, float]] | None:
-    """The rows that a query sees, each with its score, repeated rows too; None if the mask does not fit."""
+    """The rows that a query sees, each with its score, repeated rows too, or None if the mask does not fit."""
     if mask is None:
         return [(s, 0.0) for s in names]
     if mask.ndim != 4 or mask.shape[3] not in (1, len(names)) or query >= mask.shape[2]:
@@ -359,7 +359,7 @@ def seen(names: list[int], mask: Array | None, at: tuple[int, int], query: int) 
 
 
 def history_names(got: Step, hidden: Array, book: SerialBook) -> list[list[int]] | None:
-    """The names of the rows in a history, as `one_name_each` gives them; in hidden slots anything may be."""
+    """The names of the rows in a history, as `one_name_each` gives them. In hidden slots anything may be."""
     rows = (got.arrays.get(f"history.{kind}") for kind in "kv")
     keys, values = (whole_buffer.without(array, hidden) for array in rows)
     return whole_buffer.with_spare(one_name_each(keys, values, book), hidden)

@@ -94,7 +94,7 @@ class CitingSession(Session):
         return step
 
     def _offset(self, name: str) -> int | None:
-        """Where a cache stands; None for one that has no such length, or of which nothing is said."""
+        """Where a cache stands, or None for one that has no such length, or of which nothing is said."""
         with suppress(Unsaid):
             return getattr(self.caches.get(name), "offset", None)
         return None

@@ -51,7 +51,7 @@ class Deviating:
         return Deviant if self.models else ListModel
 
     def reference(self) -> Any:
-        """The reference with all of these bugs; None if there is none."""
+        """The reference with all of these bugs, or None if there is none."""
         if len(self.references) < 2:
             return self.references[0] if self.references else None
         types: tuple[Any, ...] = tuple(dict.fromkeys(type(r) for r in self.references))

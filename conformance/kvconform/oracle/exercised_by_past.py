@@ -74,7 +74,7 @@ class Earlier:
         return _Saved(stop, caches, any(p.written for p in parts), any(p.restored for p in parts))
 
     def _write(self, name: str, offset: int | None, windowed: bool) -> None:
-        """Note that a cache writes behind an offset; in a window any row may be written over."""
+        """Note that a cache writes behind an offset. In a window any row may be written over."""
         for saved in self.saved.values():
             over = windowed or offset is None or offset < saved.stop
             saved.written |= over and name in saved.caches

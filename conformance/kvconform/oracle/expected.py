@@ -21,7 +21,7 @@ class Expected(Step):
     it follows from where rows are stored."""
 
     sees: list[list[list[Scores | None]]] | None = None
-    """`[sequence][head][query]` through the mask of this step; None where there is none to look through, and for
+    """`[sequence][head][query]` through the mask of this step, or None where there is none to look through, and for
     a query that is padding."""
     parts: tuple[str, ...] = ()
     """For each part of `sees` that has a rule of its own, such as a layer, the clause on what it shows."""

@@ -14,8 +14,8 @@ from kvspec.rows.book import SerialBook
 
 
 class PaddedBlock:
-    """The block of one operation on a cache of some config. Rows have their serials sequence after sequence;
-    columns that lengths claim and the block lacks have none."""
+    """The block of one operation on a cache of some config. Rows have their serials sequence after sequence.
+    Columns that lengths claim and the block lacks have none."""
 
     def __init__(self, op: Operation, config: Config) -> None:
         self.op, self.config = op, config

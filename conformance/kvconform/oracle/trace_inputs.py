@@ -36,7 +36,7 @@ TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
 
 
 class TraceInputs:
-    """Makes what the operations of one trace need; rows get their serials here. Whether any are read back is
+    """Makes what the operations of one trace need. Rows get their serials here. Whether any are read back is
     `reads`."""
 
     def __init__(self, trace: Trace, reads: bool = True) -> None:

@@ -27,7 +27,7 @@ from kvworkshop.hunt import HuntResult
 
 
 def main(options: Namespace) -> int:
-    """Hunt the chosen mutants; return 1 if one survives without an argument, or a control behaves wrongly. Whatever
+    """Hunt the chosen mutants. Return 1 if one survives without an argument, or a control behaves wrongly. Whatever
     ends the command early, what was hunted is written before it is raised."""
     begun, again = _begun(options), _again(options)  # before mutants are made, which takes a minute
     if options.report and not options.list:
@@ -91,7 +91,7 @@ def _done(begun: Matrix, chosen: Sequence[Mutant]) -> set[str]:
 def _hunted(
     tried: Sequence[Mutant], options: Namespace, again: Mapping[str, Hints]
 ) -> tuple[list[HuntResult], BaseException | None]:
-    """Hunt; give the results, and what ended the hunt before the last mutant."""
+    """Hunt. Give the results, and what ended the hunt before the last mutant."""
     found = list[HuntResult]()
     try:
         with opened(

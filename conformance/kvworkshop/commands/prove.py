@@ -32,7 +32,7 @@ ALL = "all"
 
 
 def main(options: Namespace) -> int:
-    """Print the proofs and their claim; return 1 for a counterexample. What was proved is printed even if a
+    """Print the proofs and their claim. Return 1 for a counterexample. What was proved is printed even if a
     process is lost (3) or the command is interrupted (130)."""
     candidate = Candidate(options.adapter or options.process[0], tuple(options.process), options.deadline)
     chosen = _chosen(options, OF_THE_REFERENCE if candidate.is_reference else OF_AN_ADAPTER)
@@ -45,7 +45,7 @@ def main(options: Namespace) -> int:
 
 
 def _declaring(candidate: Candidate, options: Namespace) -> Description | None:
-    """Describe the candidate; None for the reference. Raises BadInput for a chapter that it does not claim."""
+    """Describe the candidate, or None for the reference. Raises BadInput for a chapter that it does not claim."""
     if candidate.is_reference:
         return None
     with candidate.worker() as worker:
@@ -68,7 +68,7 @@ def _judge(adapter: Description | None, proofs: list[Proof]) -> Judge:
 
 
 def _proved(candidate: Candidate, chosen: list[Configuration], options: Namespace) -> tuple[list[Proof], int]:
-    """Prove the configurations; give the proofs, and the status of a command that ended before the last, else 0."""
+    """Prove the configurations. Give the proofs, and the status of a command that ended before the last, else 0."""
     proofs = list[Proof]()
     try:
         with opened(options.processes, options.on) as pool:
@@ -115,7 +115,7 @@ HEAD = (
 
 
 def _told(proofs: list[Proof], judge: Judge, how: str) -> int:
-    """Print the result; return 1 if there is a counterexample."""
+    """Print the result. Return 1 if there is a counterexample."""
     document = claims.document(proofs, judge)
     if how == "json":
         print(json.dumps(document, indent=1))

@@ -23,7 +23,7 @@ EARLY = 0.1
 
 
 def main(options: Namespace) -> int:
-    """Soak adapters; return 0 if all passed, 1 if one failed, 3 if a process or the pool is lost, 130 stopped."""
+    """Soak adapters. Return 0 if all passed, 1 if one failed, 3 if a process or the pool is lost, 130 stopped."""
     if Path(options.out).is_file():
         raise BadInput(f"--out: {options.out} is a file; name a folder for failing traces")
     with opened(options.processes, options.on) as pool:
@@ -42,7 +42,7 @@ def main(options: Namespace) -> int:
 
 
 def _run(soak: Soak, pool: Pool, progress: Progress) -> tuple[int, str]:
-    """Run to the end; give the status, and the word for a soak that ended early."""
+    """Run to the end. Give the status, and the word for a soak that ended early."""
     try:
         soak.run(pool, progress)
     except KeyboardInterrupt:
@@ -61,7 +61,7 @@ class Progress:
         self.last, self.early = self.began, 0
 
     def __call__(self) -> None:
-        """Count a judged batch; write a line if it is time."""
+        """Count a judged batch. Write a line if it is time."""
         if not self.early and self.soak.share >= EARLY:
             self.early = memory.resident()
         if (now := time.monotonic()) - self.last < EVERY:

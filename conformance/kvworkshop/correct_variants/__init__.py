@@ -1,4 +1,4 @@
-"""Correct caches whose storage differs from the reference's; the suite must pass them all."""
+"""Correct caches whose storage differs from the reference's. The suite must pass them all."""
 
 from __future__ import annotations
 

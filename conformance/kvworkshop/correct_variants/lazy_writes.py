@@ -51,7 +51,7 @@ class LateRows:
         self.slots = slots
 
     def write(self, slot: int, new: Pair) -> None:
-        """Queue a copy of the rows; do the oldest write if too many wait."""
+        """Queue a copy of the rows. Do the oldest write if too many wait."""
         self.waiting.append(Write(slot, Pair(*(np.array(a) for a in new))))
         while len(self.waiting) > WAITING:
             self._do(self.waiting.pop(0))
@@ -83,7 +83,7 @@ class LateRows:
         return self.read(0, self.slots).values
 
     def shown(self, slots: list[int]) -> Pair:
-        """The rows in these slots, in this order; the host is the device."""
+        """The rows in these slots, in this order. The host is the device."""
         return Pair(*(a[:, :, slots] for a in self.read(0, self.slots)))
 
     def taken(self, slots: list[int]) -> Rows:

@@ -1,4 +1,4 @@
-"""A ring whose window lies in pages of a small pool; the first page goes back when the window has left it."""
+"""A ring whose window lies in pages of a small pool. The first page goes back when the window has left it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class RingOfPages(MaskedRing):
         return kept + n
 
     def mask(self, logical: Logical) -> Array | None:
-        """The window is part of every mask; columns are in the order of slots."""
+        """The window is part of every mask. Columns are in the order of slots."""
         if self.queries is None:
             raise common.no_history("MASK-1")
         slots = self._slots(self.offset)
@@ -155,7 +155,7 @@ class RingOfPages(MaskedRing):
         self.offset, self.queries = to, None
 
     def snapshot(self, start: int) -> Snapshot | None:
-        """All rows held; the highest offset takes the place of a ring's index."""
+        """All rows held. The highest offset takes the place of a ring's index."""
         if max(0, start) >= self.offset:
             return None
         first, rows = self.rows.first, self.rows.gather(self._slots(self.offset))

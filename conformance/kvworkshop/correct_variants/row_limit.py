@@ -63,7 +63,7 @@ class StaticBounded(Bounded):
 
 
 class RowLimit(Fake):
-    """A static cache with a limit on its rows, at level visible; it hands out its whole buffer and hides what is
+    """A static cache with a limit on its rows, at level visible. It hands out its whole buffer and hides what is
     spare."""
 
     bounded: ClassVar[Any] = StaticBounded

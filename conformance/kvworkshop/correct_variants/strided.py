@@ -103,6 +103,6 @@ class Transposed(Variant):
 
 
 class FromTheEnd(Variant):
-    """Caches that fill their memory from its end, so that the newest row is in front; growth adds memory there."""
+    """Caches that fill their memory from its end, so that the newest row is in front. Growth adds memory there."""
 
     caches: ClassVar[dict[str, Any]] = _caches(backwards)

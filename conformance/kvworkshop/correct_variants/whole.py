@@ -1,4 +1,4 @@
-"""Rings that hide by a mask what their window has left; one keeps the whole history."""
+"""Rings that hide by a mask what their window has left. One keeps the whole history."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class WholeRing(MaskedRing):
 
 
 class Whole(Fake):
-    """A ring that keeps the whole history and masks the window, at level visible; it can rewind to anywhere."""
+    """A ring that keeps the whole history and masks the window, at level visible. It can rewind to anywhere."""
 
     ring: ClassVar[Any] = WholeRing
     chapters: ClassVar[dict[str, Any]] = {

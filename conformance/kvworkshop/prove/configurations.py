@@ -66,7 +66,7 @@ def in_order(pool: Pool, candidate: Candidate, chosen: Sequence[Configuration]) 
 
 
 def prove(candidate: Candidate, configuration: Configuration) -> dict[str, Any]:
-    """Prove one configuration; give the Proof's fields without its plan, because a plan holds functions, which
+    """Prove one configuration. Give the Proof's fields without its plan, because a plan holds functions, which
     cannot be sent."""
     began = time.monotonic()
     proof = proved(plan(configuration), configuration.k, _runs(candidate), partial(tell, command="prove"))
@@ -85,7 +85,7 @@ def _runs(candidate: Candidate) -> Runs:
 
 
 def _on_what_is_claimed(worker: Worker, adapter: Description, trace: Trace) -> TrialResult | None:
-    """Judge a trace without what the adapter does not claim; None if nothing of it is claimed."""
+    """Judge a trace without what the adapter does not claim, or None if nothing of it is claimed."""
     for fit in fitted([trace], adapter):
         return trial.on(fit, partial(RemoteSession, worker), adapter)
     return None

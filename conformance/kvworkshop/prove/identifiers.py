@@ -32,7 +32,7 @@ TRIED = 60
 
 @dataclass
 class Identifiers:
-    """For each state the sequences that distinguish it from all others; their positions are counted from the first
+    """For each state the sequences that distinguish it from all others. Their positions are counted from the first
     that matters. `alike` has the pairs of states that no tried sequence distinguishes."""
 
     sequences: dict[Key, list[Ops]]
@@ -109,7 +109,7 @@ def _same(one: Answers, other: Answers) -> bool:
 
 
 def _searched(plan: Plan, closed: Closure, sequences: dict[Key, list[Ops]], one: Key, other: Key) -> bool:
-    """Search a move of either state that distinguishes them; if found, add it to both states' identifiers."""
+    """Search a move of either state that distinguishes them. If found, add it to both states' identifiers."""
     paths = closed.states[one], closed.states[other]
     first, second = (walk(plan.start, p).session for p in paths)
     for ops in islice(sorted(plan.moves(first), key=len), TRIED):
@@ -145,7 +145,7 @@ def _answer(op: Operation, step: Step, w: Walk, before: Session, numbers: dict[i
 
 
 def numbered_rows(step: Step, w: Walk, numbers: dict[int, int]) -> dict[str, list[int]]:
-    """Number the rows of a step's arrays by their first appearance; a negative serial (no row) stays as it is."""
+    """Number the rows of a step's arrays by their first appearance. A negative serial (no row) stays as it is."""
     rows = {name: a for name, a in step.arrays.items() if a is not None and name.endswith((".k", ".v"))}
     serials = {name: w.trace_inputs.book.read(a, name[-1])[0, 0].tolist() for name, a in rows.items()}
     return {n: [s if s < 0 else numbers.setdefault(s, len(numbers)) for s in each] for n, each in serials.items()}

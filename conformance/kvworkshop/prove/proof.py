@@ -21,7 +21,7 @@ from kvworkshop.prove import identifiers
 from kvworkshop.prove.identifiers import Identifiers
 
 Runs = Callable[[Trace], TrialResult | None]
-"""Judges one trace, without what the adapter does not claim; None if nothing of it is claimed."""
+"""Judges one trace, without what the adapter does not claim, or None if nothing of it is claimed."""
 
 Tells = Callable[[str], None]
 """Reports progress."""
@@ -69,7 +69,7 @@ class Proof:
 
 
 def proved(plan: Plan, k: int, runs: Runs, tells: Tells) -> Proof:
-    """Close the state graph of a plan and try every test of it, shortest first; find the shortest difference."""
+    """Close the state graph of a plan and try every test of it, shortest first. Find the shortest difference."""
     closed = covers.closure(plan)
     found = identifiers.identifiers(plan, closed)
     longest = max(len(ops) for ends in found.sequences.values() for ops in ends)
@@ -99,7 +99,7 @@ def _all_tried(proof: Proof, runs: Runs, whole: list[Ops], tells: Tells) -> None
 
 
 def _judge(proof: Proof, runs: Runs, ops: Ops) -> None:
-    """Judge one trace; if it differs, it is the counterexample."""
+    """Judge one trace. If it differs, it is the counterexample."""
     seen = runs(trace := Trace(proof.plan.start.kind, proof.plan.start.config, ops))
     proof.whole &= seen is not None and seen.trace == trace
     if seen is None:

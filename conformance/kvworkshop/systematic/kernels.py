@@ -189,7 +189,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Changed:
-    """Makes the adapter that has the kernels of one number of each chunk; in a process there is one at a time."""
+    """Makes the adapter that has the kernels of one number of each chunk. In a process there is one at a time."""
 
     chunks: tuple[Chunk, ...]
     number: int = 0

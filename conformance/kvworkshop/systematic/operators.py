@@ -1,6 +1,6 @@
 """Systematic faults: every comparison, offset, index, constant, condition and rounding made wrong, every line lost.
 
-`COARSE` operators are for any module. `FINE` ones make many more faults; some of these need an argument each. What
+`COARSE` operators are for any module. `FINE` ones make many more faults. Some of these need an argument each. What
 no cache does is left out: citations with all that only decides on them, assertions, which speak to the reader, and
 annotations.
 """

@@ -57,7 +57,7 @@ def _aside(names: Collection[str]) -> Iterator[None]:
 
 
 def _taken(name: str) -> ModuleType | None:
-    """A module, which can no longer be found; in its package an attribute would be found first."""
+    """A module, which can no longer be found. In its package an attribute would be found first."""
     vars(_package(name)).pop(name.rpartition(".")[2], None)
     return sys.modules.pop(name, None)
 

@@ -14,7 +14,7 @@ from kvspec.operations.table import RUN, Operation
 from kvspec.trace import Trace, replayable
 
 Fails = Callable[[Trace], int]
-"""Counts the operations of a trace until it fails; 0 if it does not fail."""
+"""Counts the operations of a trace until it fails, or 0 if it does not fail."""
 
 
 def shrink(trace: Trace, fails: Fails, attempts: int = 400) -> Trace:

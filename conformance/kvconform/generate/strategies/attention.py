@@ -226,7 +226,7 @@ IN_TILES = "attend 2 splits=4 cuts=33 fill=random"
 
 @st.composite
 def parted(draw: st.DrawFn, kind: str, claimed: Collection[str] = CHAPTERS) -> Trace:
-    """Draw a trace of attends, most of them in parts; some cuts are in places that only long histories have. Half
+    """Draw a trace of attends, most of them in parts. Some cuts are in places that only long histories have. Half
     of the growing caches begin with so many random rows that a part has several tiles, in several splits."""
     trace = draw(sunk(kind, claimed))
     before = draw(st.sampled_from((0, 0, 40, 90))) if kind == "growing" else 0

@@ -17,7 +17,7 @@ from kvspec.trace import Trace
 
 KINDS = (*("attend",) * 8, *("append",) * 2, "rewind", "dead", "misfit", "beyond", "beyond", "still")
 STORES = (*KINDS, *("captured",) * 3, *("batch",) * 5)
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 LONGEST = 12
 """Most operations of a trace; on a store, which also has a batch, twice as many."""
@@ -44,7 +44,7 @@ def explored(draw: st.DrawFn, kind: str | None = None, claimed: Collection[str] 
 
 
 class _Drawing(Drawing):
-    """Draws a trace of attends; the list model tells it where tiles and windows end."""
+    """Draws a trace of attends. The list model tells it where tiles and windows end."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)

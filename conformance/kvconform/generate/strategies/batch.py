@@ -113,7 +113,7 @@ KINDS = (
     *("batch", "capture", "append") * 2,
     *("shorten", "misfit", "beyond", "resetbatch", "freebatch", "reinit", "scribble", "beside"),
 )
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 
 @st.composite

@@ -53,7 +53,7 @@ def plans() -> list[Plan]:
 
 
 def _plan(what: str, bounds: str, layers: int, batch: int, texts: Sequence[str], after: str) -> Plan:
-    """Plan one; the steps `after` distinguish states by whether they are done, and with which rows."""
+    """Plan one. The steps `after` distinguish states by whether they are done, and with which rows."""
     start = Trace("bucket", Config(layers=layers, batch=batch, bounds=bounds))
     name = f"bucket bounds={bounds} layers={layers} batch={batch}, {what}"
     return plan(name, start, partial(moves, texts), lambda _: [after], look="bind")
@@ -91,7 +91,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(DrawingOnCaches):
-    """Draws a trace on bucketed caches; the list model tells it the rows, and why a step would be refused."""
+    """Draws a trace on bucketed caches. The list model tells it the rows, and why a step would be refused."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)

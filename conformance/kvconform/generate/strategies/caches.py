@@ -152,7 +152,7 @@ class _Drawing(DrawingOnCaches):
         return st.builds(build, st.integers(0, 1 << 16), batch, heads, width, st.booleans())
 
     def _saved(self, stop: int) -> tuple[str, int, int]:
-        """Choose a snapshot; give its name, start and stop, which are 0 and `stop` if it was refused."""
+        """Choose a snapshot. Give its name, start and stop, which are 0 and `stop` if it was refused."""
         name = self.of(*sorted(self.session.snapshots))
         saved = self.session.snapshots[name]
         return name, *((saved.start, saved.stop) if saved else (0, stop))

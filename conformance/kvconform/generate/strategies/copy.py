@@ -53,7 +53,7 @@ def _rows(capacity: int) -> list[str]:
 
 
 def continuations(session: Session) -> list[str]:
-    """Let the caller overwrite its arrays, then copy once more over an edge; every slot is read after each."""
+    """Let the caller overwrite its arrays, then copy once more over an edge. Every slot is read after each."""
     last = session.caches["A"].capacity - 1
     return [f"scribble; copy 2 {last} sliding=1; copy 1 {last}; scribble"]
 

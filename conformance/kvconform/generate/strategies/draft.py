@@ -183,7 +183,7 @@ class _Drawing(Drawing):
             self.do("open S kind=store layers=1 max_len=4")
 
     def one(self) -> tuple[str, Any]:
-        """Choose a cache, mostly one outside every round; give its name and list model."""
+        """Choose a cache, mostly one outside every round. Give its name and list model."""
         idle = [letter for letter in self.letters if not self.session.caches[letter].in_round]
         letter = self.of(*idle * 4, *self.letters)
         return letter, self.session.caches[letter]

@@ -17,7 +17,7 @@ class Exploration:
     needs: tuple[str, ...]
     """Chapters it takes beside its own."""
     strategy: Callable[..., Any]
-    """Gives what draws its traces; takes what draws those of another chapter if it adds something to them."""
+    """Gives what draws its traces. Takes what draws those of another chapter if it adds something to them."""
     counted_as: str = ""
     """What its coverage is counted under, where that is not the chapter."""
     over: str = ""

@@ -119,7 +119,7 @@ KINDS = (
     *("compute", "propose", "accept") * 2,
     *("abort", "branch", "evict", "clear", "gone", "scribble", "senseless", "another"),
 )
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 
 @st.composite
@@ -129,7 +129,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(Drawing):
-    """Draws a trace on a pool; the list model tells it each sequence's request and the free pages."""
+    """Draws a trace on a pool. The list model tells it each sequence's request and the free pages."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)

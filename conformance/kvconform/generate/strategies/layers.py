@@ -118,7 +118,7 @@ def crossing_configs(draw: st.DrawFn) -> Config:
 
 
 def _layer(draw: st.DrawFn, before: Sequence[str]) -> str:
-    """Draw one layer; it shares only with one that has rows."""
+    """Draw one layer. It shares only with one that has rows."""
     rowless = "share", "state", "conv", "cross"
     owners = [number for number, layer in enumerate(before) if not layer.startswith(rowless)]
     kinds = "full", "window", "chunk", "sinks", "window", "chunk", "state", "conv", *["share"] * bool(owners)
@@ -147,7 +147,7 @@ def deep(draw: st.DrawFn) -> Config:
 
 
 KINDS = (*("append",) * 6, *("rewind", "ask") * 2, "near", "misfit", "bits", "free", "scribble", "outside")
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 
 def _kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
@@ -170,7 +170,7 @@ def explored_deep(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(Drawing):
-    """Draws a trace; the list model tells it the offset, and what each layer has."""
+    """Draws a trace. The list model tells it the offset, and what each layer has."""
 
     def _append(self) -> str:
         """Append a few rows, none now and then."""

@@ -138,7 +138,7 @@ KINDS = (
     *("admit", "drop", "gather") * 2,
     *("misfit", "beyond", "beyond", "gone", "peek", "scribble", "another"),
 )
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 
 @st.composite
@@ -151,7 +151,7 @@ def explored(draw: st.DrawFn, more: Sequence[str] = (), turns: bool = False) -> 
 
 
 class _Drawing(Drawing):
-    """Draws a trace on a pool; the list model tells it each sequence's rows and the free pages."""
+    """Draws a trace on a pool. The list model tells it each sequence's rows and the free pages."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)

@@ -67,7 +67,7 @@ def _asking(others: Texts, session: Session) -> list[str]:
 
 @st.composite
 def asked(draw: st.DrawFn, /, others: Callable[..., Any], **claimed: Collection[str]) -> Trace:
-    """Draw a trace; ask before most of its appends and restores whether they will be accepted."""
+    """Draw a trace. Ask before most of its appends and restores whether they will be accepted."""
     trace, kinds, done = draw(others(**claimed)), dict[str, str](), list[Operation]()
     for op in trace.ops:
         if op["op"] == "open":

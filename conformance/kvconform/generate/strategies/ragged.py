@@ -142,7 +142,7 @@ KINDS = (
     *("repeat", "extend", "join", "extract", "scribble", "another"),
     *("misfit", "lengths", "beyond", "order"),
 )
-"""Kinds of operations; a kind listed more often is drawn more often."""
+"""Kinds of operations. A kind listed more often is drawn more often."""
 
 
 @st.composite
@@ -152,7 +152,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(Drawing):
-    """Draws a trace; the list model tells it the rows of each sequence."""
+    """Draws a trace. The list model tells it the rows of each sequence."""
 
     @property
     def lengths(self) -> list[int]:

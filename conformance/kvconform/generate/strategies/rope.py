@@ -128,7 +128,7 @@ def configs(draw: st.DrawFn, kind: str) -> Config:
 
 @st.composite
 def explored(draw: st.DrawFn, claimed: Collection[str] = CHAPTERS) -> Trace:
-    """Draw a trace that rotates rows in different ways, on a cache of a kind that is claimed; if attention is, it
+    """Draw a trace that rotates rows in different ways, on a cache of a kind that is claimed. If attention is, it
     attends with some of them."""
     kind = draw(st.sampled_from([each for each in KINDS if each in claimed]))
     drawing = _Drawing(draw, Trace(kind, draw(configs(kind))))
@@ -194,7 +194,7 @@ class _Drawing(Drawing):
         return self.of(1, 1, 2, window, window + 1, 0)
 
     def _layer(self) -> str:
-        """Name a layer of the store; nothing for other caches."""
+        """Name a layer of the store, or nothing for other caches."""
         layers = self.start.config.layers
         return f" layer={self.number(0, layers - self.of(1, 1, 1, 1, 0))}" if layers else ""
 

@@ -34,7 +34,7 @@ class DrewFewer(Exception):
 
 
 def too_old() -> str:
-    """Say that the installed Hypothesis is too old, and what to do; empty where it is not."""
+    """Say that the installed Hypothesis is too old, and what to do, or empty where it is not."""
     there = _there()
     if Version(there) >= Version(NEEDED):
         return ""

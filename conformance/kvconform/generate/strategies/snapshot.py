@@ -150,7 +150,7 @@ MOST = 6
 
 @st.composite
 def several(draw: st.DrawFn, kind: str) -> Trace:
-    """Draw several snapshots, mostly from late starts; each is restored once, in any order."""
+    """Draw several snapshots, mostly from late starts. Each is restored once, in any order."""
     drawing = _Several(draw, Trace(kind, draw(configs(kind))))
     names = [f"s{i}" for i in range(draw(st.integers(2, MOST)))]
     for saved in names:

@@ -104,7 +104,7 @@ def explored(draw: st.DrawFn) -> Trace:
 
 
 class _Drawing(DrawingOnCaches):
-    """Draws a trace on stores; the list model tells it where each layer ends."""
+    """Draws a trace on stores. The list model tells it where each layer ends."""
 
     def __init__(self, draw: st.DrawFn, start: Trace) -> None:
         super().__init__(draw, start)

@@ -78,13 +78,13 @@ class Drawing(ModelledTrace):
             self.do(text)
 
     def times(self, count: int, kinds: Sequence[str]) -> Trace:
-        """Add operations this many times; give the trace."""
+        """Add operations this many times. Give the trace."""
         for _ in range(count):
             self.add(kinds)
         return self.trace()
 
     def until(self, length: int, kinds: Sequence[str]) -> Trace:
-        """Add operations until there are this many; give the trace."""
+        """Add operations until there are this many. Give the trace."""
         while len(self.ops) < length:
             self.add(kinds)
         return self.trace()

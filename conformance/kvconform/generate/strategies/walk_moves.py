@@ -88,6 +88,6 @@ LATE = "waiting"
 
 
 def unseen(scale: Scale, one: str = "append {n}") -> str:
-    """Append the rows of a long cache in many calls while nobody looks; nothing where a scale has no length."""
+    """Append the rows of a long cache in many calls while nobody looks, or nothing where a scale has no length."""
     n = scale.at_once
     return f"run {-(-scale.length // n)} {{{one.format(n=n)}}}" if scale.length else ""

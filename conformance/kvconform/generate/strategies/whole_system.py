@@ -31,7 +31,7 @@ from kvspec.registry import CACHES
 from kvspec.trace import Trace
 
 LONGEST = 24
-"""Most pieces of work in a trace; each is one or several operations."""
+"""Most pieces of work in a trace. Each is one or several operations."""
 
 WORK = (
     ("tokens one rewind look clear", ()),

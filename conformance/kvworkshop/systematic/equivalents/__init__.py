@@ -29,5 +29,5 @@ def key(id_: str) -> tuple[str, str]:
 
 
 def argument(id_: str, name: str) -> str:
-    """Why nothing can find a mutant of this id, or of this name without its number; empty where a trace must."""
+    """Why nothing can find a mutant of this id, or of this name without its number, or empty where a trace must."""
     return arguments().get(key(id_)) or arguments().get(key(name), "")
