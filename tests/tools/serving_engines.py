@@ -25,6 +25,8 @@ from tools.floors import ROOT
 REPORTS = Path("kvconform-report/serving")
 PATIENCE = 300
 """Seconds that a server may take to start."""
+LAST = 30
+"""Seconds that a server may take to end."""
 
 
 def engines() -> dict[str, dict[str, Any]]:
@@ -63,8 +65,17 @@ def _started(command: str, ready: str, folder: Path, log: Path) -> Iterator[str]
             _await(process, address + ready, log)
             yield f"{address}/v1"
         finally:
-            process.terminate()
-            process.wait(30)
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server to end; where it does not, end it."""
+    process.terminate()
+    try:
+        process.wait(LAST)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _await(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
