@@ -166,6 +166,9 @@ def demand_chapters(names: Iterable[str], where: str) -> None:
 OBSERVABLES = tuple(dict.fromkeys(("state", *(o for c in RECORDS.values() for o in c.observe))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
 
+HANDED_OUT = {**dict.fromkeys(("state", "batch", "table", "references"), "state"), "free": "free"}
+"""What pools and stores may not show, and what it is observed as."""
+
 
 def opened(kind: str) -> Kind:
     """The record of a kind."""

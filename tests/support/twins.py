@@ -17,7 +17,7 @@ from kvspec.session.step import NOTHING, Inputs, Step
 Op = dict[str, Any]
 
 
-ROWS = ("state", "history", "mask", "offset", "can")
+ROWS = ("state", "history", "mask", "offset", "free", "can")
 """What both must show alike."""
 
 

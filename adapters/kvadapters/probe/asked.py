@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from kvadapters.probe.blame import clauses
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.histories import History, histories, sizes
 from kvadapters.probe.lived import Life, Lived
@@ -32,6 +33,11 @@ class Failure:
     history: History | Acts
     judgement: Judgement
 
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that are broken."""
+        return clauses(self.history, self.judgement)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -52,6 +58,7 @@ class Verdict:
             lines += [
                 f"  {line}" for line in failure.judgement.told(4).splitlines() if not line.startswith("cannot")
             ]
+            lines += [f"  see {', '.join(failure.clauses)}"]
         if len(self.failures) > most:
             lines += [f"{len(self.failures) - most} longer histories are wrong too"]
         return "\n".join([*lines, *(f"cannot be told: {text}" for text in self.untold)])

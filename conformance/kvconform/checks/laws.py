@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from kvconform.checks.check import Check
 from kvconform.generate.fit_to_adapter import claimed, suits, within
+from kvconform.generate.shown_by_outputs import attending
 from kvconform.generate.strategies import sample
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.under_test import AdapterUnderTest
@@ -104,8 +106,10 @@ def _judge(under_test: AdapterUnderTest, law: Law, sides: Sides) -> bool | None:
 
 
 def _same_law(pair: Sides, sides: Sides, adapter: Description) -> bool:
-    """Whether the sides, fitted to declared limits, still test the law: only the dtype may have changed."""
-    same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in zip(pair, sides, strict=True))
+    """Whether the sides, fitted to declared limits, still test the law: only the dtype may have changed, and
+    appends to attends, which show the same rows."""
+    asked = (replace(a, ops=attending(a, adapter)) for a in pair)
+    same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in zip(asked, sides, strict=True))
     return same and all(suits(side, adapter) for side in sides)
 
 

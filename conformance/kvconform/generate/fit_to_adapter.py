@@ -15,6 +15,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from kvconform.generate.needed_by_state import lacking_by_state
+from kvconform.generate.shown_by_outputs import attending
 from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open
@@ -59,7 +60,8 @@ def within(trace: Trace, adapter: Description) -> Trace:
         config = config.changed(kv_heads=adapter.most_heads)
     if valid(config):
         config = adapter.widened(adapter.formed(config), _widths_named(trace))
-    given = trace.ops if adapter.runs else _one_by_one(trace)
+    given = attending(trace, adapter)
+    given = given if adapter.runs else _one_by_one(Trace(trace.kind, trace.config, given))
     given = tuple(_as_taken(op, adapter, config.dtype) for op in given)
     ops = given if largest is None else tuple(piece for op in given for piece in _pieces(op, largest))
     fit = Trace(trace.kind, config, ops)

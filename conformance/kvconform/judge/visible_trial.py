@@ -30,7 +30,7 @@ class VisibleTrial(Trial):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         looks = observables(self.trace, self.adapter, self.result.level)
-        observe = tuple(o for o in OBSERVED if o in (*looks, "state", "mask", "sees"))
+        observe = tuple(o for o in OBSERVED if o in (*looks, "mask", "sees"))
         rows, deviating = self.trace_inputs.keep_rows(), self.deviating
         self.oracle = ListModelSession(self.adapter, rows, observe, deviating.list_model())
         seen = tuple(dict.fromkeys((*looks, "history", "mask")))

@@ -17,7 +17,7 @@ from kvspec.geometry import Array
 from kvspec.reading import columns
 from kvspec.reading.columns import numbers
 from kvspec.reading.examples import Example
-from kvspec.registry import CACHES, KINDS, needed
+from kvspec.registry import CACHES, HANDED_OUT, KINDS, RECORDS, needed
 from kvspec.rows.book import SerialBook
 from kvspec.rows.serials import letters
 from kvspec.session.step import Step
@@ -83,6 +83,9 @@ def _judged(heading: str, level: str, adapter: Description, example: Example) ->
         column.of or heading
     )
     if observer and kind in CACHES and observer not in adapter.observed((kind,)):
+        return False
+    shown_in = HANDED_OUT.get((column.of or heading).partition(".")[0])
+    if shown_in in RECORDS[kind].observe and shown_in not in adapter.observed((kind,)):
         return False
     shown_by = "sees" if column.of.startswith("history") else "mask"
     if column.reads == "fold" and "fold" not in adapter.observed((kind,)):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from kvconform.generate.strategies import page
 from kvconform.judge.trial_result import TrialResult
+from kvconform.laws import attention
 from kvconform.laws.law import Results, Sides, of_ends, positions, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config
@@ -29,8 +30,16 @@ MOST_ROWS = 48
 @of_ends
 def difference(sides: Sides, results: Results) -> str:
     """How the rows of all sequences differ in the end; empty if they do not. Rows are known by their position in
-    the list model."""
+    the list model. Where outputs alone are shown, those of the same operations are compared."""
+    if not any(name.startswith("state.") for r in results for name in r.steps[-1][1].arrays):
+        return attention.difference(sides, results) if _alike(sides) else ""
     return unequal(*map(_sequences, sides, results))
+
+
+def _alike(sides: Sides) -> bool:
+    """Tell whether both sides attend to the same rows, and do."""
+    left, right = sides
+    return left.ops == right.ops and any(op["op"] == "attend" for op in left.ops)
 
 
 def _sequences(side: Trace, result: TrialResult) -> list[str]:

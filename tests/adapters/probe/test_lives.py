@@ -12,8 +12,13 @@ import pytest
 from adapters.probe import engines
 from kvadapters.probe import Probe
 from kvadapters.probe.asked import asked
-from kvadapters.probe.lives import NAMES, Act, after, drawn, sensible, shortened
+from kvadapters.probe.blame import BATCHED, OWED, SEEN_THROUGH, clauses
+from kvadapters.probe.histories import Step
+from kvadapters.probe.lives import NAMES, OFTEN, Act, after, drawn, sensible, shortened
 from kvadapters.probe.model import Model, from_model
+from kvadapters.probe.reader.reading import Finding, Judgement, Reading
+from kvadapters.probe.views import FULL, View
+from kvspec.reading.clauses import index
 
 LEFT = 100
 """Added to the number of a sequence that was dropped."""
@@ -159,3 +164,13 @@ def test_a_life_is_made_short() -> None:
     acts = drawn(1, [1, 5], 20, frozenset({"copy", "drop", "batch", "beside"}))
     short = shortened(acts, lambda some: any(act.what == "copy" for act in some))
     assert [str(act) for act in short] == ["append a 1", "copy a b"]
+
+
+def test_the_clauses_of_a_failure_are_named() -> None:
+    view, wrong = View("window", 8), (Finding("extra", (0,), "sees row 0"),)
+    judgement = Judgement([1], (Reading(0, FULL, 0), Reading(1, view, 0, findings=wrong)))
+    history = (Act("append", ("a", "b"), (1, 2)), Act("load", ("a", "c")), Act("append", ("c",), (1,)))
+    assert clauses(history, judgement) == ("LAYER-5", "CACHE-13", "LAYER-31")
+    assert clauses((Step("append", 9), Step("rewind", 1)), judgement) == ("LAYER-5", "CACHE-8")
+    assert {*SEEN_THROUGH.values(), *OWED.values(), BATCHED} <= set(index())
+    assert set(OWED) == {what for what in OFTEN if what != "append"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kvspec.contract import Description, Lengths
 from kvspec.reading.clauses import Clause
-from kvspec.registry import CACHES, KINDS, RECORDS, needed, opened
+from kvspec.registry import CACHES, HANDED_OUT, KINDS, RECORDS, needed, opened
 
 TAKES = {
     **dict.fromkeys(Lengths._fields, "offset"),
@@ -42,6 +42,10 @@ def _missing(seen: str, kinds: list[str], adapter: Description, level: str) -> I
     """Yield the observable, or what is not seen of it."""
     caches = [kind for kind in kinds if kind in CACHES]
     if seen in TAKES and caches == kinds and all(TAKES[seen] in adapter.chapters[kind].without for kind in kinds):
+        yield seen
+    shown_in = HANDED_OUT.get(seen)
+    pools = [kind for kind in kinds if kind not in CACHES and shown_in in RECORDS[kind].observe]
+    if pools and shown_in not in adapter.observed(pools):
         yield seen
     if seen == "intact" and not adapter.overwrites:
         yield COPIED

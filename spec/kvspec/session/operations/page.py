@@ -14,8 +14,9 @@ from kvspec.session.step import Inputs, Step
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
     """Observe lengths and rows of every sequence, and the free pages; also block tables and reference counts, if
     the cache offers them, and what is in flight."""
-    lengths = [int(n) for n in cache.sequences()]
-    step.values["sequences"], step.values["free"] = lengths, int(cache.free_pages())
+    step.values["sequences"] = lengths = [int(n) for n in cache.sequences()]
+    if "free" in session.observe:
+        step.values["free"] = int(cache.free_pages())
     if flying := list(getattr(cache, "transfers", list)()):
         step.values["transfers"] = [int(n) for n in flying]
     in_use = [sequence for sequence, length in enumerate(lengths) if length >= 0]
