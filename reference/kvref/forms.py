@@ -70,7 +70,7 @@ def _like(rows: Array, made: Array) -> Array:
 
 def demanded(why: str) -> Refused:
     """The refusal of a form: of its width under the clause on widths, of what it says under that on texts."""
-    return refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-1", why)
+    return refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-32", why)
 
 
 def cite_attended(config: Config) -> None:
@@ -105,10 +105,11 @@ def _cite_content(form: Form, x: Array) -> None:
     """Cite the clauses on what is special in rows: given scales, zeros, NaN, numbers too large, scales too
     small."""
     if form.given:
-        cite("ROW-10")
+        cite("ROW-10", *["ROW-33"] * form.whole_given, *["ROW-34"] * form.channels)
         with np.errstate(invalid="ignore", over="ignore"):
             beyond = np.abs(x) > form.of.top * max(form.given)
-        cite(*["ROW-13"] * bool(beyond.any()), *["ROW-12"] * bool(np.isnan(x).any()))
+        without = "ROW-35" if form.whole_given else "ROW-12"
+        cite(*["ROW-13"] * bool(beyond.any()), *[without] * bool(np.isnan(x).any()))
         return
     groups = grouped(form, x)
     cite(*["ROW-11"] * bool((groups == 0).all(-1).any()), *["ROW-12"] * (not np.isfinite(x).all()))

@@ -5,8 +5,8 @@ A form is written `codes/scale`, for instance `int8/32`, or by the name of a blo
 - codes: `int8` and `int4` are symmetric, `int8a` and `int4a` affine (they have a lowest value beside the scale),
   `e4m3` and `e5m2` are numbers of 8 bits;
 - scale: a number g is one scale for g elements of a row, 1 is one for the row in a head. `t` is a scale that is
-  given for all rows, `h` one for each head; both only of `e4m3` and `e5m2`. Given scales follow behind colons,
-  `e4m3/t:0.5`, and heads take them in turn. Without any the scale is 1.
+  given for all rows, `h` one for each head, `c` one for each channel, an element of a head; not of affine forms.
+  Given scales follow behind colons, `int8/t:0.5`, and heads or channels take them in turn. Without any it is 1.
 
 `form=K,V` has one form for keys and another for values. What is read of a row has the dtype that it was handed in
 with. `form=K,latent` keeps no values: the value of a row is the first elements of its key, as they are read.
@@ -75,6 +75,9 @@ LATENT = "latent"
 FLOATS = ("e4m3", "e5m2")
 """Codes that are numbers of 8 bits: each has a step of its own."""
 
+GIVEN = ("int8", "int4", *FLOATS)
+"""Codes whose scales can be given: those in which zero is a code, and that are no blocks."""
+
 BLOCK = 32
 """Elements of a block of ggml."""
 
@@ -82,7 +85,7 @@ LARGEST_GROUP = 1 << 16
 """Most elements that a form may name as a group."""
 
 _SCALES = r"(:-?(inf|nan|[0-9]{1,9}(\.[0-9]{1,12})?)){0,64}"
-_ONE = rf"(q8_0|q4_0|(int[48]a?|e4m3|e5m2)/(t|h|[0-9]{{1,5}}){_SCALES})"
+_ONE = rf"(q8_0|q4_0|(int[48]a?|e4m3|e5m2)/(t|h|c|[0-9]{{1,5}}){_SCALES})"
 PATTERN = f"^({_ONE}(,({_ONE}|{LATENT}))?|{LATENT})$"
 """What the text of a form, or of both, is like; `parsed` says what is refused besides. The chapter's record has
 it too."""
@@ -95,7 +98,9 @@ class Form(NamedTuple):
     group: int
     """Elements that share a scale; 0 for all of a row in a head."""
     given: tuple[float, ...] = ()
-    """Scales that are not taken from rows: that of head h is number h modulo their count."""
+    """Scales that are not taken from rows; `scales` tells which of them is whose."""
+    channels: bool = False
+    """Whether these are of channels, not of heads."""
 
     @property
     def of(self) -> Codes:
@@ -111,6 +116,17 @@ class Form(NamedTuple):
     def plain(self) -> bool:
         """Whether these are keys that are kept as they are."""
         return self.codes in PLAIN
+
+    @property
+    def whole_given(self) -> bool:
+        """Whether its codes are whole numbers, and their scales given: then no code is NaN."""
+        return bool(self.given) and self.codes not in FLOATS
+
+    def scales(self, heads: int, dim: int) -> Array:
+        """Give the given scales `[heads, dim]` of rows of this width, or `[heads, 1]` if a head has one. That of
+        head h is number h, and that of its element i number h * dim + i, both modulo their count."""
+        number = np.arange(heads * dim).reshape(heads, dim) if self.channels else np.arange(heads)[:, None]
+        return np.array(self.given, np.float32)[number % len(self.given)]
 
     def groups(self, dim: int) -> int:
         """Count the scales of a row of this width: none if they are given, and of plain and latent rows."""
@@ -149,7 +165,7 @@ def parsed(text: str) -> tuple[Form, Form]:
     return forms[0], forms[-1]
 
 
-_KNOWN = f"codes are {', '.join(CODES)}; scales t, h or a number of elements"
+_KNOWN = f"codes are {', '.join(CODES)}; scales t, h, c or a number of elements"
 
 
 def _one(text: str) -> Form:
@@ -157,14 +173,14 @@ def _one(text: str) -> Form:
         return Form(text, 0 if text == LATENT else BLOCK)
     codes, _, rest = text.partition("/")
     scale, *numbers = rest.split(":")
-    if scale not in ("t", "h"):
+    if scale not in ("t", "h", "c"):
         return _grouped(text, codes, int(scale), numbers)
-    if codes not in FLOATS:
-        raise ValueError(f"form {text!r:.60}: scales can be given only for {' and '.join(FLOATS)}")
+    if codes not in GIVEN:
+        raise ValueError(f"form {text!r:.60}: scales can be given only for {', '.join(GIVEN)}")
     given = tuple(map(float, numbers)) or (1.0,)
     if scale == "t" and len(given) > 1:
         raise ValueError(f"form {text!r:.60}: one scale serves all rows (t), but {len(given)} are given")
-    return Form(codes, 0, tuple(_right(text, each) for each in given))
+    return Form(codes, 0, tuple(_right(text, each) for each in given), scale == "c")
 
 
 def _grouped(text: str, codes: str, group: int, numbers: list[str]) -> Form:
@@ -212,7 +228,7 @@ class Owed(NamedTuple):
     """How far each element may be off; infinite where nothing is said."""
     nan: Array
     """Where NaN is to be read: in all of a group with NaN or infinity. Where scales are given, only for a NaN
-    itself."""
+    itself, and of whole codes nowhere."""
 
     def at(self, sequence: int, head: int) -> Owed:
         """Give the rows `[n, dim]` of one head of a sequence."""
@@ -229,6 +245,8 @@ def owed(form: Form, rows: Array) -> Owed:
     """Say what may be read of rows. Of a group whose scale is too large for its dtype nothing is said."""
     with np.errstate(invalid="ignore"):
         x, bad = rows.astype(np.float64), np.isnan(rows)
+    if form.whole_given:
+        return Owed(np.where(bad, 0, x), np.where(bad, _any_code(form, x), step(form, rows)), np.zeros_like(bad))
     if form.given:
         return Owed(x, step(form, rows), bad)
     groups = grouped(form, x)
@@ -241,11 +259,16 @@ def owed(form: Form, rows: Array) -> Owed:
     return Owed(x, np.where(bad, np.nan, np.where(beyond, np.inf, step(form, rows))), bad)
 
 
+def _any_code(form: Form, x: Array) -> Array:
+    """How far from 0 any number is that whole codes say with their given scales, one more below included."""
+    return np.asarray((form.of.top + 1) * _scales(form, x) * (1 + 2.0**-7))
+
+
 def _scales(form: Form, x: Array) -> Array:
     """The scale of each element before it is rounded."""
     if form.given:
-        heads = np.arange(x.shape[1]) % len(form.given)
-        return np.broadcast_to(np.array(form.given)[heads][None, :, None, None], x.shape)
+        scales = form.scales(x.shape[1], x.shape[3]).astype(np.float64)
+        return np.broadcast_to(scales[None, :, None], x.shape)
     parts = grouped(form, x)
     most = np.abs(parts).max(-1, keepdims=True, initial=0)
     if form.of.affine:
@@ -273,4 +296,6 @@ def _lost(form: Form, x: Array, scale: Array) -> Array:
     short = codes.top * (scale * float(stored.eps) / 2 + float(stored.smallest_subnormal))
     ends = scale * codes.top * 2.0**-21 if codes.affine else 0.0
     lost = part * scale + short + ends
+    if form.given:
+        lost = np.maximum(lost, np.abs(x) - codes.top * scale)
     return np.asarray(np.where(scale < float(stored.smallest_subnormal), np.maximum(lost, np.abs(x)), lost))

@@ -18,7 +18,8 @@ from support.samples.form_rows import rows
 
 WIDTHS = (64, 128, 576)
 SCALED = ("int8/1", "int8/32", "int4/1", "int4/32", "int8a/64", "int4a/32", "e4m3/1", "e4m3/32", "e5m2/1")
-GIVEN = ("e4m3/t", "e4m3/t:0.03", "e4m3/h:2:0.5:0.07", "e5m2/t:0.001", "e5m2/h:1:3")
+GIVEN = ("e4m3/t", "e4m3/t:0.03", "e4m3/h:2:0.5:0.07", "e5m2/t:0.001", "e5m2/h:1:3", "e4m3/c:2:0.5:0.07")
+WHOLE_GIVEN = ("int8/t:0.05", "int8/h:2:0.03", "int8/c:0.5:0.07:2", "int4/t:0.5", "int4/c:0.5:2:0.3")
 
 
 def f32(fraction):
@@ -95,11 +96,31 @@ def test_given_scales_are_used_by_head(text):
     read = decoded(form, encoded(form, x), 64, np.dtype(np.float32))
     table = floats(form.codes)
     for head, row, i in np.ndindex(2, 8, 16):
-        scale = Fraction(float(np.float32(form.given[head % len(form.given)])))
+        number = head * 64 + i if form.channels else head
+        scale = Fraction(float(np.float32(form.given[number % len(form.given)])))
         bits = nearest_float(f32(Fraction(float(x[0, head, row, i])) / scale), table)
         number = table[bits & 127] * (-1 if bits & 128 else 1)
         assert Fraction(float(read[0, head, row, i])) == f32(number * scale)
     assert encoded(form, x).shape[-1] == 64
+
+
+@pytest.mark.parametrize("text", WHOLE_GIVEN)
+def test_whole_codes_are_the_nearest_multiples_of_given_scales(text):
+    form, x = parsed(text)[0], rows(64, n=8)
+    found, top = parts(form, encoded(form, x), 64), int(CODES[form.codes].top)
+    for head, row, i in np.ndindex(2, 8, 64):
+        number = head * 64 + i if form.channels else head
+        scale = Fraction(float(np.float32(form.given[number % len(form.given)])))
+        code = max(-top, min(top, round(f32(Fraction(float(x[0, head, row, i])) / scale))))
+        assert int(found.codes[0, head, row, i]) == code
+    assert encoded(form, x).shape[-1] == form.code_bytes(64)
+
+
+def test_a_nan_is_code_0_of_whole_codes_and_infinity_the_last():
+    x = np.array([[[[np.nan, np.inf, -np.inf, 3e38, -3e38, 1.0]]]], np.float32)
+    for text, top in (("int8/t:0.5", 127), ("int4/t:0.5", 7)):
+        form = parsed(text)[0]
+        assert parts(form, encoded(form, x), 6).codes.ravel().tolist() == [0, top, -top, top, -top, 2]
 
 
 def ggml_rows():
@@ -134,7 +155,7 @@ def test_half_a_code_goes_away_from_zero_and_less_does_not():
     assert codes.tolist() == [127, 0, 1, 2, 0, -1, -2]
 
 
-@pytest.mark.parametrize("text", [*SCALED, *GIVEN, "q8_0", "q4_0"])
+@pytest.mark.parametrize("text", [*SCALED, *GIVEN, *WHOLE_GIVEN, "q8_0", "q4_0"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_what_is_read_lies_within_the_step_and_reaches_it(text, dtype):
     form, worst = parsed(text)[0], 0.0
@@ -219,7 +240,10 @@ def test_bytes_of_a_row(text, dim, wanted):
         "int9/32",
         "int8/0",
         "int8/65537",
-        "int8/t",
+        "int8a/t",
+        "int4a/c:1:2",
+        "int8/c:1:0",
+        "q8_0/c:1",
         "int4a/h:1",
         "e4m3/t:0",
         "e4m3/t:-1",

@@ -24,7 +24,7 @@ PLAIN = {"f32": 0, "f16": 1, "bf16": 2}
 def demand(config: Config) -> None:
     """Refuse a form that rows of this config cannot have: by the clause on widths, or by that on its text."""
     if config.form is not None and (why := not_a_form(config.form, config.k_dim, config.v_dim)):
-        raise refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-1", why)
+        raise refusals.form("ROW-2" if "multiple" in why else "ROW-19" if "wider" in why else "ROW-32", why)
 
 
 class Codec:
@@ -95,10 +95,11 @@ class Codec:
             yield self._numbers(values, self.config.v_dim, len(keys.given))
 
     def _numbers(self, form: Form, dim: int, first: int) -> tuple[int, ...]:
-        """The nine numbers of a part: see `forms.inc`."""
+        """The ten numbers of a part: see `forms.inc`."""
         dtype = self.config.dtype
         sizes = form.row_bytes(dim), form.code_bytes(dim), PLAIN[dtype], first, DTYPES[dtype].itemsize
-        return NUMBERS[form.codes], dim, dim // max(1, form.groups(dim)), len(form.given), *sizes
+        group = 1 if form.channels else dim // max(1, form.groups(dim))
+        return NUMBERS[form.codes], dim, group, len(form.given), *sizes, dim if form.channels else 1
 
     def _uploaded(self, numbers: Array) -> Block:
         block = self.space.runtime.allocate(numbers.nbytes)

@@ -7,7 +7,7 @@ are multiplied by the reciprocal of the scale, and halves round away from zero. 
 largest magnitude becomes -8, whatever its sign.
 
 A group with NaN or infinity, or whose scale its dtype cannot hold, has NaN for its scale: all of it is read as NaN.
-Given scales leave a NaN where it is.
+Given scales leave a NaN where it is; of whole codes it becomes code 0.
 """
 
 from __future__ import annotations
@@ -70,21 +70,21 @@ def parts(form: Form, kept: Array, dim: int) -> Parts:
     at, front = form.code_bytes(dim), kept.shape[:3]
     codes, none = unpacked(form, kept[..., :at], dim), np.zeros((1,) * 5, np.float32)
     if form.given:
-        return Parts(codes, _given(form, front[1]), none)
+        return Parts(codes, _given(form, front[1], dim), none)
     tail = np.ascontiguousarray(kept[..., at:]).view(form.of.scale).astype(np.float32)
     tail = tail.reshape(*front, form.groups(dim), 1 + form.of.affine)
     return Parts(codes, tail[..., :1], tail[..., 1:] if form.of.affine else none)
 
 
-def _given(form: Form, heads: int) -> Array:
-    scales = np.array(form.given, np.float32)[np.arange(heads) % len(form.given)]
-    return scales[None, :, None, None, None]
+def _given(form: Form, heads: int, dim: int) -> Array:
+    """Given scales, as they go with groups `[B, heads, n, 1, dim]`."""
+    return form.scales(heads, dim)[None, :, None, None]
 
 
 def encode(form: Form, x: Array) -> Parts:
     """Codes and scales of rows in f32."""
     if form.given:
-        scale = _given(form, x.shape[1])
+        scale = _given(form, x.shape[1], x.shape[3])
         return Parts(_coded(form, grouped(form, x) / scale).reshape(x.shape), scale, np.zeros((), np.float32))
     groups = grouped(form, x)
     low = groups.min(-1, keepdims=True) if form.of.affine else np.zeros((1,) * 5, np.float32)

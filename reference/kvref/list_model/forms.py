@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from kvref.cite import cite
-from kvspec.forms import CODES, FLOATS, LARGEST_GROUP, step
+from kvspec.forms import CODES, FLOATS, GIVEN, LARGEST_GROUP, step
 from kvspec.geometry import DTYPES, Array, Config, forms
 from kvspec.refusals import forms as refusals
 
@@ -33,16 +33,20 @@ class Written(Protocol):
         """The array, where it was made."""
 
 
+NAMED = ("t", "h", "c")
+"""What shares a scale that is given."""
+
+
 def demand(config: Config) -> None:
     """Refuse a form that rows of these widths cannot have."""
     for text in filter(_codes, _texts(config)):
         group, given = _scale(text)
         if any(not 0 < np.float32(scale) < np.inf for scale in given):
-            raise refusals.form("ROW-1", f"form {text}: a given scale must be above 0 and finite in f32")
-        named = group in ("t", "h")
+            raise refusals.form("ROW-32", f"form {text}: a given scale must be above 0 and finite in f32")
+        named = group in NAMED
         many = len(given) > (1 if group == "t" else 0 if not named else len(given))
-        if many or (named and not text.startswith(FLOATS)) or not (named or 1 <= int(group) <= LARGEST_GROUP):
-            raise refusals.form("ROW-1", f"form {text}: there is none such")
+        if many or (named and _codes(text) not in GIVEN) or not (named or 1 <= int(group) <= LARGEST_GROUP):
+            raise refusals.form("ROW-32", f"form {text}: there is none such")
     for text, dim in zip(_texts(config), (config.k_dim, config.v_dim), strict=False):
         group, _ = _scale(text)
         if dim < 1 or (group.isdigit() and dim % int(group)):
@@ -84,7 +88,8 @@ def cite_written(config: Config, keys: Written, values: Written) -> None:
     cite(*["ROW-3"] * bool(texts), "ROW-5", "ROW-6", *["ROW-7", "ROW-8"] * bool(texts))
     cite(*["ROW-9"] * (len(set(texts)) > 1), *["ROW-20"] * latent(config))
     for text, rows in zip(texts, (keys, values), strict=False):
-        cite(*["ROW-10"] * (_scale(text)[0] in ("t", "h")))
+        named, whole = _scale(text)[0], not text.startswith(FLOATS)
+        cite(*["ROW-10"] * (named in NAMED), *["ROW-33"] * (named in NAMED and whole), *["ROW-34"] * (named == "c"))
         if rows.array is not None and rows.dtype in DTYPES:
             cite(*_special(text, rows.array.astype(np.float32)))
 
@@ -104,7 +109,8 @@ def _special(text: str, x: Array) -> Iterator[str]:
     group, given = _scale(text)
     codes = CODES[_codes(text)]
     largest = np.abs(x[np.isfinite(x)]).max(initial=0)
-    yield from ["ROW-12"] * bool(np.isnan(x).any() or (group.isdigit() and np.isinf(x).any()))
+    nowhere = "ROW-12" if group.isdigit() or text.startswith(FLOATS) else "ROW-35"
+    yield from [nowhere] * bool(np.isnan(x).any() or (group.isdigit() and np.isinf(x).any()))
     if not group.isdigit():
         yield from ["ROW-13"] * bool(largest > codes.top * min(given, default=1) or np.isinf(x).any())
         return

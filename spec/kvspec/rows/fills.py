@@ -212,7 +212,8 @@ def with_tail(form: Form, plain: Array, tail: Array) -> Array:
     dim = plain.shape[-1]
     start = dim - 1 if form.given else dim - (form.group or dim)
     if form.given and plain.size:
-        plain = (plain.astype(np.float32) * np.float32(16 * min(form.given))).astype(plain.dtype)
+        times = (16 if form.of.bits == 8 else 2) * min(form.given)
+        plain = (plain.astype(np.float32) * np.float32(times)).astype(plain.dtype)
     if start > 0:
         plain[..., start:] = tail[..., start:]
     return plain

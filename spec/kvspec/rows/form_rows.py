@@ -79,6 +79,9 @@ def spell(form: Form, owners: tuple[int, Array, Array], serials: Array, dim: int
     codes = table[(serial // power + mixed + shift) % len(table)]
     for at, end in enumerate(form.of.ends[:first]):
         codes = np.where(element % width == at, np.float32(end), codes)
+    if form.given:
+        found = form.scales(int(head.max(initial=0)) + 1, dim)
+        return codes_read(form, codes, found[head, element if form.channels else 0])
     return codes_read(form, codes, _scale(form, head, sequence, serial, element // width, value))
 
 
@@ -99,8 +102,6 @@ def codes_read(form: Form, codes: Array, scale: Array) -> Array:
 
 
 def _scale(form: Form, head: Array, sequence: Array, serial: Array, group: Array, value: int) -> Array:
-    """The scale of each element."""
-    if form.given:
-        return np.asarray(np.array(form.given, np.float32)[head % len(form.given)])
+    """The scale of each element, of those that are not given."""
     down = (3 * serial + serial // SCALES + 5 * head + 2 * group + sequence + 4 * value) % SCALES
     return np.asarray(np.exp2((LARGEST[form.codes] - down).astype(np.float32)))

@@ -25,6 +25,7 @@ from support.slow import one_in
 FORMS = (
     *("int8/1", "int4/3", "int8a/2", "int4a/3", "int4a/1", "e4m3/2", "e5m2/1", "e4m3/t:0.03", "e5m2/h:0.001:2"),
     *("q8_0", "q4_0", "q8_0,int4/3", "e4m3/h:2:0.5,int8a/6"),
+    *("int8/t:0.05,int4/h:0.5:2:0.25", "int8/c:0.5:2:0.125:0.02,int4/c:0.3:4", "e4m3/c:0.5:2:0.25:3:0.01"),
 )
 
 BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
@@ -110,25 +111,31 @@ def test_a_device_makes_the_bytes_of_the_reference(form: str, name: str) -> None
         assert same(worked(ADAPTERS[name](), form, dtype), defined(form, dtype), form), dtype
 
 
-GROUP = "i < first + group; ++i) {\n      const float x = plain_at(from + i * size, dtype);\n      right"
+GROUP = "i < first + group; ++i) {\n      const float x = plain_at(from, i, dtype);\n      if (affine && x < least)"
 CLIPPED = "q = q > top ? top : q < -top ? -top : q;\n    return"
-GIVEN = "scale = divisor = given[form[7] + head % many]"
+GIVEN = "(head * form[9] + first) % many"
 
 FAULTS = {
-    "the scale of the first group for all": ("form[5] + i / group *", "form[5] + 0 *"),
-    "the scale of the first head for all": (GIVEN, "scale = divisor = given[form[7]]"),
-    "values with the form of keys": ("forms + 9 * part", "forms"),
+    "the scale of the first group for all": ("word_at(scales, scale_size)", "word_at(from + form[5], scale_size)"),
+    "the scale of the first head for all": (
+        f"scale = divisor = given[form[7] + {GIVEN}]",
+        "scale = divisor = given[form[7]]",
+    ),
+    "the scale of the first channel for all": (GIVEN, "head % many"),
+    "channels of each head counted anew": (GIVEN, "first % many"),
+    "values with the form of keys": ("forms + 10 * part", "forms"),
     "codes in the other half": ("i / 16 % 2", "1 - i / 16 % 2"),
     "half a code away from zero": ("(x + 12582912.0f) - 12582912.0f", "(int)(x < 0.0f ? x - 0.5f : x + 0.5f)"),
-    "the scale before it is rounded": ("scale = scale_size == 2 ? f16_in(half_bits) : whole", "scale = whole"),
+    "the scale before it is rounded": ("scale = scale_size == 2 ? HALF_IN(half_bits) : whole", "scale = whole"),
     "quotients by the stored scale": ("divisor = scale_size == 2 ? whole : scale", "divisor = scale"),
     "numbers of the whole row for each group": (GROUP, GROUP.replace("first + group", "dim")),
-    "NaN that is not noticed": ("right &= is_number(x);", ""),
-    "no lowest element": ("if (affine) x = x +", "if (0) x = x +"),
+    "NaN that is not noticed": ("right = size < 0x7f800000u", "right = 1"),
+    "no lowest element": ("affine ? x + least : x, dtype", "x, dtype"),
     "heads counted over sequences": ("head % kv_heads", "head"),
     "rows of the first head": ("(head * from_slots + t) * (from_width)", "t * (from_width)"),
     "what is too large wraps": (CLIPPED, "return"),
-    "the least number is lost": ("(least - digits - 1u) << 23) return", "(least - digits) << 23) return"),
+    "what is too large for whole codes wraps": ("q = q < lowest ? lowest : q > top ? top : q;", ""),
+    "small numbers are lost": ("sign | (BITS(FLOAT(size) + FLOAT(units)) - units)", "sign"),
 }
 """Faults of the kernels, each as a change to their text."""
 

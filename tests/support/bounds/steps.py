@@ -61,6 +61,7 @@ def half_away(text: str, x: Array) -> Array:
     form = of_keys(text, x)
     groups, top = grouped(form, x.astype(np.float32)), np.float32(CODES[form.codes].top)
     scale = (np.abs(groups).max(-1, keepdims=True) / top).astype(form.of.scale).astype(np.float32)
+    scale = form.scales(x.shape[1], x.shape[3])[None, :, None, None] if form.given else scale
     with np.errstate(all="ignore"):
         quotients = np.where(scale == 0, 0, groups / scale)
         codes = np.clip(np.copysign(np.floor(np.abs(quotients) + 0.5), quotients), -top - 1, top)

@@ -14,7 +14,7 @@ WORTHS = {"int8": ("of_int8", 1), "q8_0": ("of_int8", 1), "e4m3": ("of_e4m3", 25
 
 def readable(config: Config) -> bool:
     """Tell whether it decodes the rows of a cache that keeps them in a form."""
-    return all(form.codes in WORTHS for form in forms(config) or ())
+    return all(form.codes in WORTHS and not form.channels for form in forms(config) or ())
 
 
 def macros(geometry: Geometry) -> dict[str, str | int]:

@@ -123,10 +123,74 @@ class TooLargeIsNaN(Coding):
 
     def codes(self, form: Form, x: Array) -> Parts:
         made = forms.encode(form, x)
-        if not form.given:
+        if not form.given or form.whole_given:
             return made
-        beyond = np.abs(x) > form.of.top * made.scale[..., 0]
+        beyond = np.abs(x) > form.of.top * made.scale[:, :, :, 0]
         return made._replace(codes=np.where(beyond, np.float32(np.nan), made.codes).astype(form.of.dtype))
+
+
+@coded("wrong-rounding", breaks="ROW-13")
+class TooLargeWraps(Coding):
+    """What is larger than a given scale allows for whole codes begins anew on the other side."""
+
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        if not form.whole_given:
+            return made
+        half = 1 << (form.of.bits - 1)
+        whole = np.clip(np.nan_to_num(np.rint(x / made.scale[:, :, :, 0])), -(2.0**40), 2.0**40).astype(np.int64)
+        return made._replace(codes=((whole + half) % (2 * half) - half).astype(np.int8))
+
+
+@coded("wrong-rounding", breaks="ROW-35")
+class NaNTakesTheRow(Coding):
+    """Of a row with a NaN all whole codes are 0."""
+
+    def codes(self, form: Form, x: Array) -> Parts:
+        made = forms.encode(form, x)
+        lost = np.isnan(x).any(-1, keepdims=True)
+        return made._replace(codes=np.where(lost, 0, made.codes).astype(np.int8)) if form.whole_given else made
+
+
+@coded("wrong-scale", breaks="ROW-34 ROW-10")
+class ScaleOfTheFirstChannel(Coding):
+    """The scale of the first channel of a head serves all of it when rows are read."""
+
+    def read(self, form: Form, made: Parts) -> Array:
+        first = np.broadcast_to(made.scale[..., :1], made.scale.shape) if form.channels else made.scale
+        return super().read(form, made._replace(scale=first))
+
+
+@coded("wrong-scale", breaks="ROW-34 ROW-10")
+class ChannelsOfEachHeadAnew(Coding):
+    """Channels of each head are counted from the first scale on, in writing and in reading."""
+
+    def codes(self, form: Form, x: Array) -> Parts:
+        each = [forms.encode(form, x[:, head : head + 1]) for head in range(x.shape[1] if form.channels else 0)]
+        if not each:
+            return forms.encode(form, x)
+        return each[0]._replace(codes=np.concatenate([made.codes for made in each], 1))
+
+    def read(self, form: Form, made: Parts) -> Array:
+        return super().read(form, made._replace(scale=made.scale[:, :1]) if form.channels else made)
+
+
+@coded("wrong-scale", breaks="ROW-33 ROW-10 ROW-6")
+class ScaleOfTheNewestCache(Coding):
+    """Rows are read with the given scales of the cache that was opened last."""
+
+    newest: tuple[Form, Form] | None = None
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        type(self).newest = self.forms
+
+    def read(self, form: Form, made: Parts) -> Array:
+        like = [of for of in type(self).newest or () if of.given and of.codes == form.codes]
+        if not form.given or not like or form in like:
+            return super().read(form, made)
+        heads, dim = made.codes.shape[1], made.codes.shape[3]
+        return super().read(form, made._replace(scale=like[0].scales(heads, dim)[None, :, None, None]))
 
 
 @coded("wrong-rounding", breaks="ROW-3")

@@ -263,7 +263,7 @@ class NaNLost(Coding):
         return forms.encode(form, np.nan_to_num(x, nan=0, posinf=np.inf, neginf=-np.inf))
 
 
-@planted("ROW-09", breaks="ROW-1", anomaly="missing-refusal")
+@planted("ROW-09", breaks="ROW-32", anomaly="missing-refusal")
 class ScaleOfOne(Growing):
     """Given scales that cannot be used are replaced by 1."""
 

@@ -40,11 +40,15 @@ FORMS = (
     *("int8/2", "int8/1", "int4/4", "int4/1", "int8a/4", "int4a/8", "e4m3/1", "e5m2/4", "e4m3/t", "e5m2/t:0.001"),
     *("e4m3/h:0.5:2:0.125", "e4m3/t:0.5,e4m3/t:2", "int8/4,int4/8", "int8/8,e5m2/1", "q8_0", "q4_0", "q8_0,q4_0"),
     *("int8/32", "int4a/32", "int4/64,int8a/16", "int4/3,int4a/5", "int4/7"),
+    *("int8/t:0.5", "int4/h:0.5:2,int8/t:0.02", "int8/c:0.5:2:0.125", "int4/c:1:4:0.5:2:0.25", "e4m3/c:0.5:2"),
     *("latent", "int8/4,latent", "int4/1,latent", "e4m3/h:0.5:2,latent", "int8a/8,latent", "e4m3/1,latent"),
 )
 """Forms of explored caches, the simplest first."""
 
-MISFITS = (*("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "e5m2/h:1:inf", "latent v_dim=77"), "")
+MISFITS = (
+    *("int8/4096", "int8/2,int4/4096", "e4m3/t:0", "int8a/t", "int8/c:1:0", "e5m2/h:1:inf", "latent v_dim=77"),
+    "",
+)
 """Forms that no cache can have; "" stands for no attempt."""
 
 WIDE = ((1, 576, 512), (1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64), (16, 192, 128))
@@ -53,6 +57,7 @@ WIDE = ((1, 576, 512), (1, 576, 512), (8, 128, 128), (32, 128, 128), (32, 64, 64
 LARGE = (
     *("int8/64", "int8/1", "int4a/64", "q8_0", "q4_0"),
     *("q8_0,q4_0", "e4m3/t:0.05", "e4m3/1", "e5m2/32", "int4/32"),
+    *("int8/t:0.03", "int8/c:0.03:0.05:0.04"),
     *("latent", "e4m3/t:0.05,latent", "int8/64,latent", "int8/1,latent", "q8_0,latent"),
 )
 """Forms of their caches."""

@@ -43,9 +43,11 @@ class Form:
             return
         scale, *given = shared.split(":") if shared else ("32",)
         self.table, self.given = numbers(self.codes), [float(number) for number in given]
-        if scale in ("t", "h"):
+        self.channels = scale == "c"
+        if scale in ("t", "h", "c"):
             self.given, self.group = self.given or [1.0], dim
-            want(self.codes in FLOATS and (scale == "h" or len(self.given) == 1), f"scales given in {text}")
+            able = self.codes in ("int8", "int4", *FLOATS)
+            want(able and (scale != "t" or len(self.given) == 1), f"scales given in {text}")
             want(all(0 < np.float32(s) < np.inf for s in self.given), f"no such scale: {text}")
         else:
             want(not given and 1 <= int(scale) <= 1 << 16, f"no such form: {text}")
@@ -66,10 +68,19 @@ class Form:
     def group_kept(self, group: Any, head: int) -> Any:
         """One group as it is read."""
         if self.given:
-            return self.nearest(group, self.table * np.float32(self.given[head % len(self.given)]))
+            return self.scaled(group, head)
         if not np.isfinite(group).all():
             return np.full(group.shape, np.nan)
         return self.nearest(group, self.sayable(group))
+
+    def scaled(self, group: Any, head: int) -> Any:
+        """One group as it is read with scales that are given: those of its channels, or that of its head. A NaN
+        among whole codes is read as the largest of them."""
+        if self.codes in WHOLE:
+            group = np.where(np.isnan(group), np.inf, group)
+        at = head * len(group) + np.arange(len(group)) if self.channels else [head] * len(group)
+        scales = [np.float32(self.given[i % len(self.given)]) for i in at]
+        return [self.nearest(x[None], self.table * scale)[0] for x, scale in zip(group, scales, strict=True)]
 
     def sayable(self, group: Any) -> Any:
         """The numbers that the codes of this group can say."""
