@@ -83,6 +83,7 @@ ENGINES = {
     "litgpt-sliding": "kvadapters.engines.litgpt:sliding",
     "executorch": "kvadapters.engines.executorch:bounded",
     "executorch-ring": "kvadapters.engines.executorch:ring",
+    "openvino": "kvadapters.engines.openvino:growing",
     "vllm-keyed": "kvadapters.engines.vllm:keyed",
     "torchtune": "kvadapters.engines.torchtune:bounded",
     "flax": "kvadapters.engines.flax:bounded",

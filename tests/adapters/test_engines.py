@@ -17,7 +17,9 @@ from support.running.judging import record_of
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"mlx": "mlx_lm", "mlxvlm": "mlx_vlm", "llama": "llama_cpp"} | {
     name: name
-    for name in ("transformers", "onnx", "onnxruntime", "litgpt", "executorch", "torchtune", "flax", "vllm")
+    for name in (
+        *("transformers", "onnx", "onnxruntime", "openvino", "litgpt", "executorch", "torchtune", "flax", "vllm"),
+    )
 }
 """The package of an engine, by the first word of its adapters and scripts."""
 
