@@ -12,7 +12,7 @@ from typing import Any
 
 from kvspec.contract import Adapter
 from kvspec.errors import BadInput, CannotRun
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 
 BUILT_IN = {
     "reference": "kvadapters.reference:Reference",

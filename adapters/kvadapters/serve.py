@@ -25,7 +25,7 @@ from kvspec.registry import OBSERVABLES
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Listed, Step
 from kvspec.trace import check_operation
-from kvspec.wire import answered, asked, framing
+from kvspec.wire import framing, messages
 
 BUFFER = 1 << 18
 """Bytes read at a time: a message with 64 KiB of keys and of values in one go."""
@@ -89,7 +89,7 @@ class Server:
                 raise BadInput(f"a question needs an id, a whole number, not {asked!r:.40}")
             if head.get("op") == "describe":
                 return framing.encode({"id": question, **self._describe(head)})
-            return answered.answer(question, self._perform(head, tensors))
+            return messages.answer(question, self._perform(head, tensors))
         except Exception as e:
             return framing.encode({"id": question, **_failure(e)})
 
@@ -115,7 +115,7 @@ class Server:
         return self.session.do(*_question(head, tensors))
 
     def _run(self, head: dict[str, Any], tensors: framing.Tensors) -> Step:
-        each = [_question(*part) for part in asked.parts(head, tensors)]
+        each = [_question(*part) for part in messages.parts(head, tensors)]
         ops = [op for op, _ in each]
         return self.session.do({"op": RUN.name, "times": 1, "ops": ops}, Inputs(each=Listed(i for _, i in each)))
 
@@ -143,10 +143,10 @@ def _question(head: dict[str, Any], tensors: framing.Tensors) -> tuple[Operation
         case "open" | "init" | "fit":
             return _to_open(head)
         case "mask":
-            parts = asked.without_tensors(head.get("parts"), tensors)
+            parts = messages.without_tensors(head.get("parts"), tensors)
             check_operation({**head, "parts": []}, "question")
             return head, Inputs(logical=parts)
-    logical = asked.without_tensors(head.pop("through"), tensors) if "through" in head else None
+    logical = messages.without_tensors(head.pop("through"), tensors) if "through" in head else None
     check_operation(head, "question")
     rows = _rows(tensors) if head["op"] in TAKES_ROWS else None
     queries = _queries(tensors) if head["op"] in TAKES_QUERIES else None
@@ -170,7 +170,7 @@ def _failure(e: Exception) -> dict[str, str]:
     message = str(e) if own else f"{type(e).__name__}: {e}"
     return {
         "result": "cannot_run" if isinstance(e, CannotRun) else "error",
-        "message": " ".join(message.split())[: answered.LONGEST_MESSAGE],
+        "message": " ".join(message.split())[: messages.LONGEST_MESSAGE],
     }
 
 

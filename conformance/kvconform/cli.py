@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         """Report words that are none of its arguments, with the option that the first is most like."""
         if not words[0].startswith("-"):
             self.error(f"unrecognized arguments: {' '.join(words)}: {words[0]!r:.60} is one name too many")
-        from kvspec.outside.similar import did_you_mean  # `--help` is quick
+        from kvspec.outside import did_you_mean  # `--help` is quick
 
         meant = did_you_mean(words[0], re.findall(r"--[\w-]+", self.format_help()), 1)
         self.error(f"unrecognized arguments: {' '.join(words)}{meant}")
@@ -121,7 +121,7 @@ def _with_hint(message: str) -> str:
     choice = re.fullmatch(r"(.*invalid choice: '(.*)') \(choose from (.*)\)", message)
     if choice is None:
         return message
-    from kvspec.outside.similar import did_you_mean
+    from kvspec.outside import did_you_mean
 
     meant = did_you_mean(choice[2], re.findall(r"[\w-]+", choice[3]))
     return f"{choice[1]}{meant}" if meant else message

@@ -14,8 +14,7 @@ import msgspec
 
 from kvreports.safe_text import line, plain, shortened
 from kvspec.errors import BadInput
-from kvspec.outside import strict_json
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_json
 from kvspec.records.document import Document
 
 DEEPEST = 64
@@ -34,7 +33,7 @@ def load(path: str | Path, kind: type[Kind]) -> Kind:
 def loads(data: str | bytes, kind: type[Kind], where: str = "record") -> Kind:
     """Read a record from the text of a file. Raises BadInput."""
     try:
-        document = strict_json.loads(data)
+        document = read_json(data)
     except RecursionError:
         raise BadInput(f"{where}: nested too deeply for {kind.NAME}") from None
     except BadInput as e:

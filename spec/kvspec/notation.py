@@ -21,7 +21,7 @@ import numpy as np
 from kvspec.errors import BadInput
 from kvspec.geometry import SIZES, Config
 from kvspec.operations.table import ARGUMENTS, OPERATIONS, RUN, Operation, argument, cache_of, unknown
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 from kvspec.trace import Trace, check_operation, from_parts
 
 LARGEST_SAID = 1 << 16

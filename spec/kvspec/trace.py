@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kvspec import masks
 from kvspec.chapters.record import Argument
-from kvspec.contract.keyed import tokens_in
+from kvspec.contract.pools import tokens_in
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
@@ -42,8 +42,7 @@ from kvspec.operations.table import (
     parts_of,
     unknown,
 )
-from kvspec.outside import strict_json
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean, read_json
 from kvspec.registry import FIELDS_OF_SOME, KINDS, brought, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget
 
@@ -114,7 +113,7 @@ def loads(text: str | bytes, where: str = "trace") -> Trace:
     if len(text) > LARGEST_FILE:
         raise BadInput(f"{where}: {len(text)} bytes; a trace file has at most {LARGEST_FILE}")
     try:
-        document = strict_json.loads(text)
+        document = read_json(text)
     except BadInput as e:
         raise BadInput(f"{where}: {e}") from None
     except ValueError as e:

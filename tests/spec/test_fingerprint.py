@@ -15,7 +15,7 @@ from kvref.store import Store
 from kvspec import fingerprint as sums
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
-from kvspec.wire import answered
+from kvspec.wire import messages
 from support.running.local_adapter import LocalAdapter
 
 F32 = st.floats(-(2.0**100), 2.0**100, width=32)
@@ -42,7 +42,7 @@ def test_every_order_lies_within_the_bound(numbers: list[float]) -> None:
     for order in (row, row[::-1], np.sort(row)):
         for found in (one_after_another(order), in_pairs(order), float(order.sum(dtype=np.float32))):
             assert sums.agree(wanted, sums.text(found)), (wanted, found)
-    assert sums.agree(wanted, wanted) and len(wanted) <= answered.LONGEST_CLAUSE
+    assert sums.agree(wanted, wanted) and len(wanted) <= messages.LONGEST_CLAUSE
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=64))

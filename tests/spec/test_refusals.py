@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvspec import refusals
-from kvspec.refusals import common, page  # noqa: F401 - these have functions too
-from kvspec.refusals.texts import Text
+from kvspec.refusals import Text, common, page  # noqa: F401 - these have functions too
 from kvspec.tables import table
 from tools.floors import PACKAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 
 KNOWN = ("append", "attend", "open", "RING-10")
 

@@ -15,7 +15,7 @@ from kvspec import masks
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.session.step import Step
-from kvspec.wire import answered, asked, framing
+from kvspec.wire import framing, messages
 
 TOO_MANY = framing.MOST_TENSORS + 1
 SHAPES = st.lists(st.integers(0, 4), max_size=4)
@@ -253,10 +253,10 @@ def test_rows_in_any_order_of_memory_are_sent_in_c_order() -> None:
 def test_a_mask_crosses_as_tensors() -> None:
     array = np.array([[[[True, False]]]])
     logical = (masks.Explicit(array), masks.Causal(), masks.Window(3), masks.Explicit(~array))
-    op, tensors = asked.with_mask({"op": "mask", "parts": []}, logical)
+    op, tensors = messages.with_mask({"op": "mask", "parts": []}, logical)
     assert op["parts"] == ["causal", {"window": 3}, {"tensor": "mask0"}, {"tensor": "mask1"}]
     [(head, came)] = framing.Decoder().feed(framing.encode(op, tensors))
-    causal, window, first, second = asked.without_tensors(head["parts"], came)
+    causal, window, first, second = messages.without_tensors(head["parts"], came)
     assert (causal, window) == (masks.Causal(), masks.Window(3))
     assert isinstance(first, masks.Explicit) and same(first.array, array)
     assert isinstance(second, masks.Explicit) and same(second.array, ~array)
@@ -265,7 +265,7 @@ def test_a_mask_crosses_as_tensors() -> None:
 @pytest.mark.parametrize("parts", [None, 3, "causal", [3], [{"tensor": "k"}], [{"tensor": 3}], [{"tensor": []}]])
 def test_a_mask_of_anything_else_is_bad_input(parts: Any) -> None:
     with pytest.raises(BadInput, match="mask"):
-        asked.without_tensors(parts, {"mask0": np.zeros((1, 1, 1, 1), bool)})
+        messages.without_tensors(parts, {"mask0": np.zeros((1, 1, 1, 1), bool)})
 
 
 GOOD_VALUES: dict[str, list[Any]] = {
@@ -303,33 +303,33 @@ BAD_ANSWERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("head", BAD_ANSWERS, ids=repr)
 def test_an_answer_of_any_other_form_is_a_protocol_error(head: dict[str, Any]) -> None:
     with pytest.raises(framing.ProtocolError):
-        answered.step(head, {})
+        messages.step(head, {})
 
 
 def test_an_unknown_tensor_is_a_protocol_error() -> None:
     with pytest.raises(framing.ProtocolError, match=r"state\.q"):
-        answered.step({"result": "ok"}, {"state.q": None})
+        messages.step({"result": "ok"}, {"state.q": None})
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in GOOD_VALUES.items() for v in vs])
 def test_an_answer_is_read_back_as_it_was(name: str, value: Any) -> None:
     sent = Step("refused", "CACHE-7", "no", {name: value}, {"state.k": None, "mask": np.zeros((1, 1, 2, 3), bool)})
-    [(head, tensors)] = framing.Decoder().feed(answered.answer(4, sent))
+    [(head, tensors)] = framing.Decoder().feed(messages.answer(4, sent))
     assert head.pop("id") == 4
-    came = answered.step(head, tensors)
+    came = messages.step(head, tensors)
     assert (came.result, came.clause, came.message, came.values) == ("refused", "CACHE-7", "no", {name: value})
     assert all(same(came.arrays[n], sent.arrays[n]) for n in sent.arrays)
 
 
 def test_an_answer_says_whole_numbers_of_numpy_and_nothing_else() -> None:
     step = Step(values={"offset": np.int64(3), "snapshot": [np.int32(0), 3, 4]})
-    [(head, _)] = framing.Decoder().feed(answered.answer(1, step))
+    [(head, _)] = framing.Decoder().feed(messages.answer(1, step))
     assert head["values"] == {"offset": 3, "snapshot": [0, 3, 4]}
     for wrong in (np.float64(3), np.bool_(True)):
         with pytest.raises(BadInput, match="offset"):
-            answered.answer(1, Step(values={"offset": wrong}))
+            messages.answer(1, Step(values={"offset": wrong}))
 
 
 def test_a_message_is_cut_and_can_be_printed() -> None:
-    read = answered.step({"result": "error", "message": "\ud800" + "x" * 9000}, {})
-    assert read.message.encode() == b"?" + b"x" * (answered.LONGEST_MESSAGE - 1)
+    read = messages.step({"result": "error", "message": "\ud800" + "x" * 9000}, {})
+    assert read.message.encode() == b"?" + b"x" * (messages.LONGEST_MESSAGE - 1)

@@ -12,7 +12,7 @@ import referencing
 
 from kvspec.operations.table import OF_KIND
 from kvspec.registry import CACHES
-from kvspec.wire import answered, framing
+from kvspec.wire import framing, messages
 from tools import schemas as published
 from tools import wire_transcript
 
@@ -39,7 +39,7 @@ def test_each_header_of_the_transcript_follows_its_schema(mark: str, schema: str
 
 
 def test_the_transcript_shows_every_result_but_an_error() -> None:
-    assert {header["result"] for header in headers("<")} == set(answered.RESULTS) - {"error"}
+    assert {header["result"] for header in headers("<")} == set(messages.RESULTS) - {"error"}
 
 
 def test_its_numbers_are_those_of_the_code() -> None:
@@ -48,13 +48,13 @@ def test_its_numbers_are_those_of_the_code() -> None:
     assert f"at most {framing.MOST_TENSORS} of them" in TEXT
     assert f"nests at most {framing.DEEPEST} deep" in TEXT
     assert all(f"`{dtype}`" in TEXT for dtype in framing.TYPES)
-    assert all(f"| `{result}` |" in TEXT for result in answered.RESULTS)
+    assert all(f"| `{result}` |" in TEXT for result in messages.RESULTS)
 
 
 def test_it_tells_the_operations_of_every_cache() -> None:
     told = set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE))
     assert {"append", "view", "ask", "rewind", "free", "scribble", "open"} <= told
-    assert all(told - {"describe", "begin", *answered.RESULTS, *framing.TYPES} <= OF_KIND[kind] for kind in CACHES)
+    assert all(told - {"describe", "begin", *messages.RESULTS, *framing.TYPES} <= OF_KIND[kind] for kind in CACHES)
 
 
 def test_its_links_lead_somewhere() -> None:

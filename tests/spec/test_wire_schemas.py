@@ -24,7 +24,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS
 from kvspec.registry import VALUES
-from kvspec.wire import answered, framing
+from kvspec.wire import framing, messages
 from spec.test_wire import BAD_ANSWERS
 from support import fakes
 from tools.schemas.trace import argument_schema
@@ -201,7 +201,7 @@ def test_the_answers_held_all_that_an_answer_can_hold() -> None:
     values = {n.partition(".")[0] for a in given for n in a.get("values", {})}
     assert values == set(VALUES)
     tensors = [t for a in given for t in a.get("tensors", [])]
-    assert {name.partition(".")[0] for name, *_ in tensors} == {*answered.ALONE, *answered.ARRAYS}
+    assert {name.partition(".")[0] for name, *_ in tensors} == {*messages.ALONE, *messages.ARRAYS}
     assert {dtype for _, dtype, _ in tensors} == {"f16", "bf16", "bool", "f32", None}
 
 

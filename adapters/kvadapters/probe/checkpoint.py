@@ -15,8 +15,7 @@ from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
 from kvspec.errors import BadInput
-from kvspec.outside import strict_json
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_json
 
 RECIPE = 1
 """Changes when the same words give other weights."""
@@ -56,7 +55,7 @@ class Probe:
         path = Path(folder) / "probe.json"
         data = read_bytes(path, "a probe's record", hint="`kvconform probe` writes such a folder")
         try:
-            said = strict_json.loads(data)
+            said = read_json(data)
             recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])
         except (ValueError, KeyError, TypeError, RecursionError) as e:
             raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None

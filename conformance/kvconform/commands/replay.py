@@ -24,7 +24,7 @@ from kvspec import trace as traces
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.notation import sentence, words
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes
 from kvspec.trace import Trace, used_chapters
 
 

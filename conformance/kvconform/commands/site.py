@@ -23,7 +23,7 @@ from kvreports.site.content import Bug, Content, Drawn
 from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.notation import sentence
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes
 from kvspec.reading.clauses import Clause, digest, index
 
 

@@ -15,8 +15,7 @@ from typing import Any
 from kvspec.contract import Description, description
 from kvspec.errors import BadInput
 from kvspec.operations.table import TAKES_QUERIES, TAKES_ROWS
-from kvspec.outside import strict_json
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_json
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, from_json, used_chapters
 
@@ -73,7 +72,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Line]]:
     for number, text in enumerate(lines, 1):
         shown = repr(text[:60].decode("utf-8", "replace"))
         try:
-            line = strict_json.loads(text)
+            line = read_json(text)
         except BadInput as e:
             raise BadInput(f"{path}, line {number}: {e}") from None
         except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.operations.table import TAKES_ROWS, Operation, cache_of
 from kvspec.session.step import NOTHING, Inputs, Step
-from kvspec.wire import answered, framing
+from kvspec.wire import framing, messages
 
 
 class LoggedInputs(TraceInputs):
@@ -98,18 +98,18 @@ class LoggedSession:
                 continue
             arrays |= (found := dict(self._arrays(name, value, cache)))
             values |= {} if found else {name: value}
-        return answered.step(said | {"values": values}, arrays)
+        return messages.step(said | {"values": values}, arrays)
 
     def _arrays(self, name: str, value: Any, cache: str) -> Iterator[tuple[str, Array | None]]:
         """Give the arrays that an observation stands for; none if it is a value."""
         what, _, letter = name.partition(".")
-        if what in answered.ALONE:
+        if what in messages.ALONE:
             yield name, None if value is None else _mask(value)
         elif name.endswith((".k", ".v")) and value is None:
             yield name, None
-        elif what in answered.ARRAYS and value is None:
+        elif what in messages.ARRAYS and value is None:
             yield from ((f"{name}.{part}", None) for part in "kv")
-        elif what in answered.ARRAYS:
+        elif what in messages.ARRAYS:
             config = self._configs[letter if letter in self._configs else cache]
             yield from ((f"{name}.{part}", self._array(value, part, config)) for part in "kv")
 

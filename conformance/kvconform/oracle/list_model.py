@@ -14,7 +14,7 @@ from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
 from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named
-from kvspec.session.lent import Lent
+from kvspec.session.arrays import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 

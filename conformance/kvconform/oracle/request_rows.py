@@ -6,7 +6,7 @@ from typing import Any
 
 from kvref.list_model.rows import Rows
 from kvspec.contract import Pair, Request
-from kvspec.contract.keyed import tokens_in
+from kvspec.contract.pools import tokens_in
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, cache_of
 from kvspec.rows.book import SerialBook

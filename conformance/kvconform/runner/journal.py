@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from kvconform.message import tell
 from kvconform.runner.verdict.tally import Tally, from_json
 from kvspec.errors import BadInput
-from kvspec.outside import strict_json
+from kvspec.outside import read_json
 
 NAME = "journal.jsonl"
 
@@ -124,7 +124,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
         raise BadInput(f"{path}: not the journal of a run ({e})") from None
     for line in lines:
         try:
-            event = strict_json.loads(line)
+            event = read_json(line)
         except BadInput as e:
             raise BadInput(f"{path}: {e}") from None
         except (ValueError, RecursionError):

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvspec.errors import BadInput
-from kvspec.outside import toml_file
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean, read_toml
 
 FILE, TABLE = "pyproject.toml", "tool.kvconform"
 
@@ -64,7 +63,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
         return {}
-    tables = toml_file.read(path, "a project's settings")
+    tables = read_toml(path, "a project's settings")
     tool = tables.get("tool")
     said = tool.get("kvconform", {}) if isinstance(tool, Mapping) else {}
     if not isinstance(said, Mapping):

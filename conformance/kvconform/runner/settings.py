@@ -10,7 +10,7 @@ from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.worker.client import python_worker
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause, withdrawn
 from kvspec.registry import LETTERS

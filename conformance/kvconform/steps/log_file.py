@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kvspec.errors import BadInput
-from kvspec.outside import strict_json
+from kvspec.outside import read_json
 from kvspec.steps.view import View, view
 
 VERSION = 1
@@ -108,7 +108,7 @@ def _objects(path: Path, file: IO[bytes]) -> Iterator[tuple[int, Event]]:
 def _object(text: bytes, where: str) -> Event:
     shown = repr(text[:60].decode("utf-8", "replace"))
     try:
-        found = strict_json.loads(text)
+        found = read_json(text)
     except BadInput as e:
         raise BadInput(f"{where}: {e}") from None
     except (ValueError, RecursionError):

@@ -18,8 +18,7 @@ from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import OPERATIONS
-from kvspec.outside import strict_json
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_json
 from kvspec.reading import clauses
 
 INDEX = "index.json"
@@ -136,7 +135,7 @@ def index_of(folder: Path) -> dict[str, Any]:
     """Read the index of an exported folder. Raises BadInput."""
     text = read_bytes(folder / INDEX, "the index of a folder of vectors")
     try:
-        index = strict_json.loads(text)
+        index = read_json(text)
         listed = [str(entry["file"]) for entry in index["files"] if _total([entry])]
         listed += [str(name) for name in dict(index["sha256"])]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:

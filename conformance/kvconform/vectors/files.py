@@ -16,8 +16,7 @@ from kvconform.vectors.vector import LICENCE, VERSION, Written
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
-from kvspec.outside import strict_json
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_json
 
 Document = dict[str, Any]
 
@@ -69,7 +68,7 @@ def read(file: Path) -> Document:
     """Read a document. Raises BadInput that says what is wrong, and where."""
     data = read_bytes(file, "a file of vectors")
     try:
-        document = strict_json.loads(data)
+        document = read_json(data)
     except BadInput as e:
         raise BadInput(f"{file}: {e}") from None
     except json.JSONDecodeError as e:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
-from kvspec.outside import strict_json
+from kvspec.outside import read_json
 
 NAMES = {"F32": DTYPES["f32"], "F16": DTYPES["f16"], "BF16": DTYPES["bf16"], "BOOL": np.dtype(bool)}
 """The format's names of the dtypes there are here."""
@@ -42,7 +42,7 @@ def loads(data: bytes, where: str) -> dict[str, Array]:
             f"{where}: not a safetensors file: {len(data)} bytes, too few for its header; was it cut off?"
         )
     try:
-        header = dict(strict_json.loads(data[8 : 8 + size]))
+        header = dict(read_json(data[8 : 8 + size]))
     except (ValueError, TypeError) as e:
         raise BadInput(f"{where}: not a safetensors file: its header is no JSON object ({e})") from None
     body = data[8 + size :]

@@ -29,7 +29,7 @@ from kvspec.contract import Description, description
 from kvspec.errors import BadInput, CannotRun
 from kvspec.geometry import Array
 from kvspec.operations.table import length_of
-from kvspec.wire import answered, framing
+from kvspec.wire import framing, messages
 
 __all__ = ["Crashed", "Hung", "OutOfMemory", "ProtocolBroken", "Worker", "WorkerFailure", "python_worker"]
 
@@ -164,7 +164,7 @@ class Worker:
         """Ask the adapter for its description. Raises BadInput, CannotRun, WorkerFailure."""
         answer, _ = self.ask({"op": "describe", "protocol": framing.PROTOCOL})
         try:
-            message = answered.text(answer, "message", answered.LONGEST_MESSAGE)
+            message = messages.text(answer, "message", messages.LONGEST_MESSAGE)
         except framing.ProtocolError as e:
             raise self.broken(str(e)) from None
         match answer.get("result"):

@@ -13,7 +13,7 @@ from kvspec.geometry import FIELDS, Config
 from kvspec.operations.table import Operation, cache_of, each_of, last_of
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, EachInputs, Inputs, Step
-from kvspec.wire import answered, asked, framing
+from kvspec.wire import framing, messages
 
 
 class RemoteSession:
@@ -54,7 +54,7 @@ class RemoteSession:
         """The header and the tensors of one operation."""
         if op["op"] == "mask":
             parts = masks.from_json(op["parts"]) if inputs.logical is None else inputs.logical
-            return asked.with_mask(op, parts)
+            return messages.with_mask(op, parts)
         if inputs.opening is not None:
             kind, config = inputs.opening
             if op["op"] == "open":
@@ -63,7 +63,7 @@ class RemoteSession:
             return kept | {"kind": kind, "config": config.to_json()}, framing.Tensors()
         head, tensors = op, framing.Tensors()
         if inputs.logical is not None:
-            head, tensors = asked.with_mask(op, inputs.logical, "through")
+            head, tensors = messages.with_mask(op, inputs.logical, "through")
         if inputs.queries is not None:
             tensors["queries"] = inputs.queries
         if inputs.rows is not None:
@@ -73,7 +73,7 @@ class RemoteSession:
     def _run(self, op: Operation, each: EachInputs) -> tuple[Operation, framing.Tensors]:
         """The header and the tensors of a run. Where its operations take other shapes each time, it is done once
         with all of them."""
-        return asked.run(op["times"], [self._question(part, each.make(part)) for part in each_of(op)])
+        return messages.run(op["times"], [self._question(part, each.make(part)) for part in each_of(op)])
 
     def _sent(
         self, head: dict[str, Any], tensors: framing.Tensors | None = None, seen: Operation | None = None
@@ -101,7 +101,7 @@ class RemoteSession:
 
     def _step(self, operation: str, kinds: frozenset[str], answer: dict[str, Any], arrays: framing.Tensors) -> Step:
         try:
-            step = answered.step(answer, arrays)
+            step = messages.step(answer, arrays)
             wrong = foreign(operation, kinds, tuple(arrays))
         except framing.ProtocolError as e:
             wrong = str(e)

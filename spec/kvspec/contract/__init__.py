@@ -36,10 +36,7 @@ from kvspec.contract.caches import (
     Transferring,
 )
 from kvspec.contract.description import Claim, Description, description
-from kvspec.contract.handles import Bucketed, Paged, Ran
-from kvspec.contract.keyed import PrefixCache, Request
-from kvspec.contract.layers import Layered
-from kvspec.contract.ragged import Ragged
-from kvspec.contract.stores import Batching, Captured, Store
+from kvspec.contract.pools import Bucketed, Paged, PrefixCache, Ran, Request
+from kvspec.contract.stores import Batching, Captured, Layered, Ragged, Store
 from kvspec.contract.vocabulary import LEVELS, Lengths, Level, Readable
 from kvspec.geometry import Pair

@@ -1,11 +1,12 @@
-"""The methods of stores of many layers, and of their batches."""
+"""The methods of caches of many layers or sequences: stores and their batches, ragged caches, and layered ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from kvspec.geometry import Config, Pair
+from kvspec.contract.vocabulary import Lengths
+from kvspec.geometry import Array, Config, Pair
 
 
 class Store(Protocol):
@@ -85,3 +86,96 @@ class Batching(Protocol):
 
     def capture(self) -> Captured:
         """Capture a step of this batch."""
+
+
+class Ragged(Protocol):
+    """A cache opened as `ragged`: sequences of unequal lengths, padded to one block on the side `padding`. With a
+    `window`, a query sees at most so many rows of its own sequence."""
+
+    def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
+        """Append a block `[sequences, kv_heads, n, dim]`, in which sequence s owns `lengths[s]` columns: the first
+        of them, or the last if padding is on the left."""
+
+    def trim(self, counts: Sequence[int]) -> None:
+        """Drop the newest `counts[s]` rows of each sequence s."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        """Keep these sequences, in this order."""
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Put sequence `order[s]` in the place of each sequence s."""
+
+    def repeat(self, times: int) -> None:
+        """Repeat each sequence several times, the copies side by side."""
+
+    def extend(self, other: Ragged) -> None:
+        """Add copies of the other cache's sequences behind its own."""
+
+    def join(self, others: Sequence[Any]) -> None:
+        """Replace the sequences by copies of the rows of these growing caches, or rings over a window."""
+
+    def extract(self, sequence: int, into: Any) -> None:
+        """Replace the rows of a growing cache, or of a ring over a window, by a copy of a sequence's rows."""
+
+    def sequences(self) -> Sequence[int]:
+        """Give the length of each sequence, which is the position of its next row."""
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """Read the rows of a sequence, `[kv_heads, n, dim]`, without padding; over a window those that its next
+        query would see beside its own."""
+
+    def positions(self) -> Array | None:
+        """Give the position of each row of the last block, `[sequences, n]`, below 0 for padding; None unless the
+        newest change was a feed."""
+
+    def history(self) -> Pair:
+        """Read the block that the queries of the last feed attend to, `[sequences, kv_heads, width, dim]`. Padding
+        may hold anything. Asked only right after a feed."""
+
+    def starts(self) -> Sequence[int]:
+        """Give for each sequence the column of that block in which its first row stands."""
+
+    def holds(self) -> Sequence[int]:
+        """Give for each sequence how many rows are kept, which are its newest; asked only if there is a window."""
+
+    def mask(self) -> Array:
+        """Make the mask of the last feed's queries, booleans `[sequences, 1, n, width]`: true where a query may
+        attend. Queries that are padding may attend to anything."""
+
+
+class Layered(Protocol):
+    """A cache opened as `layers`: one offset, and what the config's `of` says of each layer."""
+
+    queries: int
+    """The rows of the latest append; 0 once something else was done."""
+
+    def append(self, keys: Any, values: Any) -> None:
+        """Append n rows to each layer that appends give some: `[layers, kv_heads, n, k_dim]`, and of v_dim."""
+
+    def encode(self, keys: Any, values: Any) -> None:
+        """Take n rows of an encoder for each layer `cross`, `[such layers, kv_heads, n, k_dim]`, and of v_dim."""
+
+    def lengths(self) -> Lengths:
+        """Give the offset, which all layers have in common."""
+
+    def histories(self) -> Sequence[Pair]:
+        """Read for each layer, sharing ones too, the rows that the queries of the latest append attend to:
+        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. It is 0 in a layer `state`, and in a layer `cross`
+        before there are rows of an encoder. Asked only right after an append."""
+
+    def states(self) -> Mapping[int, Array]:
+        """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every
+        operation of an engine that claims such layers."""
+
+    def mask(self) -> Array:
+        """Make the masks of those queries: booleans `[layers of the model, 1, n, the greatest K]`, true where a
+        query may attend. A layer's own K columns come first, in the order of its history; the others are false."""
+
+    def can_rewind(self, to: int) -> bool:
+        """Tell whether `rewind(to)` would be accepted now; change nothing."""
+
+    def rewind(self, to: int) -> None:
+        """Make `to` the offset of every layer; or change none and raise."""
+
+    def free(self) -> None:
+        """Return to the state of a cache never written."""

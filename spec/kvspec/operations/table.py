@@ -9,7 +9,7 @@ from typing import Any
 from kvspec.chapters.record import Argument, OperationRecord
 from kvspec.errors import NotWhole
 from kvspec.geometry import OWN, OWN_SIZES, Config
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 from kvspec.registry import CACHES, KINDS, RECORDS, arguments, has
 
 OPEN = OperationRecord(

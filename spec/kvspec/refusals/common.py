@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config, fits, valid
-from kvspec.refusals.texts import Text, Texts
+from kvspec.refusals import Text, Texts
 
 __all__ = ["copy_beyond", "copy_short", "fits", "hole", "rows", "valid"]
 

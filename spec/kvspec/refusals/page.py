@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvspec.errors import Refused
-from kvspec.refusals.texts import Text, Texts
+from kvspec.refusals import Text, Texts
 
 _TEXTS = Texts("page")
 

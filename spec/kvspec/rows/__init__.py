@@ -17,7 +17,7 @@ So small caches have small numbers. How many serials, heads and sequences narrow
 
 Legible rows are small whole numbers, which a lossy cache might store exactly by luck. So `fill="bits"` makes rows
 of arbitrary bits: NaN, infinities, subnormals and minus zero are among them. `fill="edges"` makes rows of values
-at which casts go wrong (`kvspec.rows.cast_edges`). Both are known by their bytes, each in its own head and
+at which casts go wrong (`kvspec.rows.fills`). Both are known by their bytes, each in its own head and
 sequence, as key or as value. What is to be cast, and rows of edges, begin with legible digits: many values are
 cast to one, and no two rows may be alike afterwards. Rows of few arbitrary numbers may be alike by chance: of one
 f16 number, one pair in 2^16.

@@ -22,7 +22,7 @@ from kvspec.operations.table import (
     names_used,
 )
 from kvspec.registry import opened
-from kvspec.session.lent import Lent
+from kvspec.session.arrays import Lent
 from kvspec.session.operations import draft, growing, observes, performs
 from kvspec.session.state import SessionState
 from kvspec.session.step import NOTHING, Inputs, Step

@@ -19,7 +19,7 @@ import numpy as np
 
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
-from kvspec.outside import strict_json
+from kvspec.outside import read_json
 
 PROTOCOL = 1
 LARGEST_HEADER = 1 << 20
@@ -173,7 +173,7 @@ class Decoder:
 def _strictly(line: bytes, largest: int) -> tuple[dict[str, Any], Listed]:
     """Read a header, and check the tensors that it lists. Raises ProtocolError."""
     try:
-        head = strict_json.loads(line.decode())
+        head = read_json(line.decode())
     except (ValueError, RecursionError):
         raise ProtocolError(f"not a JSON header: {line[:80]!r}") from None
     if not isinstance(head, dict):

@@ -13,8 +13,7 @@ from kvgpu.adapter import Caches
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, WORDS, Array, Config
-from kvspec.rows.cast_edges import EDGES
-from kvspec.rows.fills import settled
+from kvspec.rows.fills import EDGES, settled
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Step
 from support import slow

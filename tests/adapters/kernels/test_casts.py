@@ -18,8 +18,7 @@ from kvgpu.adapters import CudaCPU
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
 from kvref.arithmetic.casts import narrowed
 from kvspec.geometry import DTYPES, Array, Config
-from kvspec.rows.cast_edges import EDGES
-from kvspec.rows.fills import cast, settled
+from kvspec.rows.fills import EDGES, cast, settled
 from support import slow
 from support.device.devices import adapter
 from tools import all_casts

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 
 from kvreports import json_file
 from kvspec.errors import BadInput
-from kvspec.outside.bounded_file import LARGEST
+from kvspec.outside import LARGEST
 from kvspec.records.run import Record
 from reports.run.test_schema import put
 from support.samples.record_samples import SAMPLES, failing, passing

@@ -14,7 +14,7 @@ from kvspec.input_forms import INPUTS
 from kvspec.operations.arguments import CACHE_NAME
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
-from kvspec.wire import answered, framing
+from kvspec.wire import framing, messages
 from tools.schemas.trace import DRAFT, WINDOW, argument_schema
 
 Schema = dict[str, Any]
@@ -168,12 +168,12 @@ def _performed() -> Schema:
     )
     which = "After the name, where one of several is observed, a dot and which: offset.B of cache B."
     clause = {"description": "refused: the clause that allows it, where known.", "type": "string"}
-    values = {f"^{v.name}({answered.WHICH})$": {"description": v.says, **_value(v)} for v in VALUES.values()}
+    values = {f"^{v.name}({messages.WHICH})$": {"description": v.says, **_value(v)} for v in VALUES.values()}
     properties = {
         "id": _ID,
-        "result": {"description": says, "enum": list(answered.RESULTS)},
-        "clause": {**clause, "maxLength": answered.LONGEST_CLAUSE},
-        "message": {"type": "string", "maxLength": answered.LONGEST_MESSAGE},
+        "result": {"description": says, "enum": list(messages.RESULTS)},
+        "clause": {**clause, "maxLength": messages.LONGEST_CLAUSE},
+        "message": {"type": "string", "maxLength": messages.LONGEST_MESSAGE},
         "values": {
             "description": which,
             "type": "object",
@@ -184,7 +184,7 @@ def _performed() -> Schema:
             "description": "What was observed; a dtype of null where there is no array.",
             "type": "array",
             "maxItems": framing.MOST_TENSORS,
-            "items": _tensor({"type": "string", "pattern": f"^({answered.TENSOR})$"}, (*framing.TYPES, None)),
+            "items": _tensor({"type": "string", "pattern": f"^({messages.TENSOR})$"}, (*framing.TYPES, None)),
         },
     }
     return _object(("id", "result"), properties, description="To every operation.")
@@ -195,7 +195,7 @@ def _value(value: Value) -> Schema:
     if value.holds == "truth":
         return {"type": "boolean"}
     if value.holds == "text":
-        return {"type": "string", "maxLength": answered.LONGEST_CLAUSE}
+        return {"type": "string", "maxLength": messages.LONGEST_CLAUSE}
     if value.holds == "numbers":
         exactly = {} if value.count is None else {"minItems": value.count, "maxItems": value.count}
         return {"type": ["array", "null"], "items": _LARGE, **exactly}

@@ -28,8 +28,7 @@ from kvspec import notation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
 from kvspec.moved_clauses import moved, now
-from kvspec.outside import toml_file
-from kvspec.outside.bounded_file import read_bytes
+from kvspec.outside import read_bytes, read_toml
 from kvspec.reading.clauses import index
 from kvspec.records.run import Failure
 from kvspec.registry import DIALECTS
@@ -181,7 +180,7 @@ def _load(file: Path | None) -> _File:
     if file is None and not FILE.is_file():
         return _File()
     path = file or FILE
-    document = toml_file.read(path, "a file of known deviations")
+    document = read_toml(path, "a file of known deviations")
     try:
         return msgspec.convert(document, _File)
     except msgspec.ValidationError as e:

@@ -12,7 +12,7 @@ from kvconform.oracle.deviating import Deviating, root
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
-from kvspec.outside.similar import did_you_mean
+from kvspec.outside import did_you_mean
 
 
 def deviating(entries: Iterable[KnownDeviation]) -> Deviating:

@@ -13,9 +13,8 @@ from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of, numbers_in
 from kvspec.registry import CACHES
 from kvspec.rope.scaling import parsed
-from kvspec.session.offered import metered, offered
 from kvspec.session.operations.growing import history
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, metered, offered
 from kvspec.session.step import Inputs, Step
 
 SCALES = 256

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import call, metered, offered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, call, metered, offered
 from kvspec.session.step import Inputs, Step
 
 

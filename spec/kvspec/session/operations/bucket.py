@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, argument
-from kvspec.session.offered import call, metered, offered
 from kvspec.session.operations.attention import answered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, call, metered, offered
 from kvspec.session.step import Inputs, Step
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from kvspec import masks
 from kvspec.errors import Unsupported
 from kvspec.operations.table import Operation, argument, cache_of, numbers_in
-from kvspec.session.offered import metered
 from kvspec.session.operations import growing
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, metered
 from kvspec.session.step import Inputs, Step
 
 

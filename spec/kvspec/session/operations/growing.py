@@ -10,7 +10,7 @@ from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
-from kvspec.session.lent import Lent
+from kvspec.session.arrays import Lent
 from kvspec.session.state import EngineArray, SessionState
 from kvspec.session.step import Inputs, Step
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.contract.keyed import Request, tokens_in
+from kvspec.contract.pools import Request, tokens_in
 from kvspec.operations.table import Operation
-from kvspec.session.offered import call, metered
 from kvspec.session.operations import page
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 
 look = page.look

@@ -6,8 +6,7 @@ from typing import Any
 
 from kvspec import masks
 from kvspec.operations.table import Operation, cache_of
-from kvspec.session.offered import metered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, metered
 from kvspec.session.step import Inputs, Step
 
 

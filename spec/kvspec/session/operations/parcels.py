@@ -7,8 +7,7 @@ from typing import Any
 from kvspec.geometry import heads_of
 from kvspec.operations.table import Operation, argument
 from kvspec.parcels import spans
-from kvspec.session.offered import call, metered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 
 

@@ -14,8 +14,7 @@ from kvspec.geometry import Array
 from kvspec.operations.table import Operation, argument
 from kvspec.rope import sections as rope_sections
 from kvspec.rope.scaling import again, parsed
-from kvspec.session.offered import offered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, offered
 from kvspec.session.step import Inputs, Step
 
 

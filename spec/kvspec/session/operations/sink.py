@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, positions_in
-from kvspec.session.offered import metered
 from kvspec.session.operations import growing
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, metered
 from kvspec.session.step import Inputs, Step
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import OPERATIONS, Operation, argument
-from kvspec.session.offered import metered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, metered
 from kvspec.session.step import Inputs, Step
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
-from kvspec.session.offered import call, metered
-from kvspec.session.state import SessionState
+from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 
 
