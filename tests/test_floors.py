@@ -70,7 +70,7 @@ FLOORS["conformance/kvprofile"] = (
 
 
 MOST_FLOORS = 10
-DEEPEST = 27
+DEEPEST = 25
 """Files of the longest chain of imports, with those by name: from a command, over a chapter's strategies and what
 performs operations, to the records."""
 

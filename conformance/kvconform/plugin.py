@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvconform.runner.run import Run
     from kvconform.runner.settings import Settings
     from kvconform.runner.under_test import AdapterUnderTest
-    from kvconform.runner.verdict.result import CheckResult
+    from kvconform.runner.verdict.tally import CheckResult
 
 CHECKS = Path(__file__).parent / "checks"
 """The folder that stands for the suite."""
@@ -219,7 +219,7 @@ def under_test(request: pytest.FixtureRequest) -> Iterator[AdapterUnderTest]:
     run = request.config.stash.get(RUN, None)
     if run is None:
         raise pytest.UsageError(UNNAMED)
-    from kvconform.runner.verdict.result import CheckResult
+    from kvconform.runner.verdict.tally import CheckResult
 
     with run.under_test.judging(request.node.nodeid) as tally:
         yield run.under_test
@@ -246,7 +246,7 @@ class _Results:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what a test judged."""
         from kvconform.runner.verdict import tally
-        from kvconform.runner.verdict.result import CheckResult
+        from kvconform.runner.verdict.tally import CheckResult
 
         if hasattr(report, "kvconform"):
             check, judged = json.loads(report.kvconform)

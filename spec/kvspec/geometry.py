@@ -113,6 +113,9 @@ WORDS = {"dtype": tuple(DTYPES), **{name: field.words for name, field in OWN.ite
 TEXTS = {name: field.pattern for name, field in OWN.items() if field.pattern}
 """The fields of a Config that are texts, and their patterns."""
 
+MOST_LISTED = {name: int(TEXTS[name].rpartition("{0,")[2].rstrip("}$")) + 1 for name, f in OWN.items() if f.layered}
+"""How many layers a text may name that says what each one is: its pattern ends with `{0,N}$`, behind the first."""
+
 FIELDS = (*SIZES, *WORDS, *TEXTS)
 """All fields of a Config."""
 

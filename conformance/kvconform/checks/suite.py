@@ -20,7 +20,7 @@ from kvconform.checks import (
 )
 from kvconform.checks.check import SYSTEM, Check
 from kvconform.runner.settings import Settings
-from kvconform.runner.verdict.result import source_of
+from kvconform.runner.verdict.tally import source_of
 from kvspec.contract import CHAPTERS, Description
 from kvspec.errors import NotWhole
 from kvspec.operations.table import caches_with

@@ -15,8 +15,7 @@ from kvconform.checks.check import Check
 from kvconform.checks.suite import by_id
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
-from kvconform.runner.verdict.result import CheckResult
-from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.tally import CheckResult, Tally
 from kvconform.worker import memory
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.contract import Description

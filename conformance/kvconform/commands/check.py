@@ -25,8 +25,7 @@ from kvconform.runner.under_test import failure
 from kvconform.runner.verdict import known
 from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.runner.verdict.models import demand_claimed
-from kvconform.runner.verdict.result import CheckResult
-from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.tally import CheckResult, Tally
 from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvconform.steps.log_file import is_steps
 from kvspec.contract import Description

@@ -15,7 +15,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from kvconform.bugs.trace_sources import covers
+from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import claimed, fitted, suits
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import GEOMETRIES, at
@@ -76,12 +76,16 @@ def probes(clauses: Iterable[str], adapter: Description) -> list[Trace]:
     """
     broken = [index()[c] for c in clauses if c in index()]
     examples = [e.trace for c in broken for e in c.examples]
-    covered = [
-        i.trace
-        for chapter in dict.fromkeys(chapter for c in broken for chapter in c.chapters)
-        for i in covers(chapter)
-    ]
+    chapters = dict.fromkeys(chapter for c in broken for chapter in c.chapters)
+    covered = [trace for chapter in chapters for trace in _covers(chapter)]
     return list(fitted((*spread(examples, EXAMPLES), *spread(covered, COVERED)), adapter))
+
+
+@cache
+def _covers(chapter: str) -> list[Trace]:
+    """The traces of a chapter's frozen covers, the shortest first."""
+    traces = (trace for cover in frozen_covers.load(chapter) for trace in cover.traces())
+    return sorted(traces, key=lambda trace: len(trace.ops))
 
 
 def _numbers(trace: Trace) -> Iterator[Trace]:

@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from typing import Any
 
 from kvspec.contract import Description
-from kvspec.geometry import OWN, Config, forms, heads_of, valid
+from kvspec.geometry import MOST_LISTED, OWN, Config, forms, heads_of, valid
 from kvspec.geometry import SIZES as FIELDS
 from kvspec.operations.table import (
     ARGUMENTS,
@@ -72,9 +72,6 @@ SIZES = ROWS | {"batch": 1, "layers": 1}
 
 LAYERED = frozenset(name for name, field in OWN.items() if field.layered)
 """The fields that say what each layer is."""
-
-MOST_VIEWS = 96
-"""The most layers that a text may name: some of them are no layers to which appends give rows."""
 
 MOST_HEADS, MOST_SEQUENCES = 64, 32
 """The most query heads of an operation, and the sequences that every store's batch may have."""
@@ -239,7 +236,7 @@ def _layered(config: Config, layers: int) -> dict[str, Any]:
     texts = {name: text for name in LAYERED if (text := getattr(config, name)) is not None}
     if config.layers is None or not texts:
         return {} if config.layers is None else {"layers": layers}
-    most = min(MOST_VIEWS // len(text.split(",")) for text in texts.values())
+    most = min(MOST_LISTED[name] // len(text.split(",")) for name, text in texts.items())
     times = max(2, min(layers // config.layers, most))
     return {"layers": times * config.layers} | {name: ",".join([text] * times) for name, text in texts.items()}
 

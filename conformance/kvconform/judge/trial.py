@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kvconform.judge import frozen_answers
-from kvconform.judge.lockstep import observables
+from kvconform.judge.lockstep import Trial, observables
 from kvconform.judge.storage_trial import FrozenTrial, StorageTrial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.judge.visible_trial import VisibleTrial
 from kvconform.oracle.deviating import PLAIN, Deviating
 from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
@@ -68,11 +67,18 @@ def _judged(
 ) -> TrialResult:
     """Judge an adapter's session by an oracle."""
     inputs, claimed = trace_inputs or TraceInputs(trace), deviating.claimed(adapter)
-    judged = (StorageTrial if level == "storage" else VisibleTrial)(
-        trace, session, claimed, level, inputs, deviating
-    )
+    judged = _trials(level)(trace, session, claimed, level, inputs, deviating)
     judged.watch, judged.past = watch, past
     return judged.run()
+
+
+def _trials(level: str) -> type[Trial]:
+    """The trials at a level. The list model is read where it is asked: mostly frozen answers take its place."""
+    if level == "storage":
+        return StorageTrial
+    from kvconform.judge.visible_trial import VisibleTrial
+
+    return VisibleTrial
 
 
 def on(

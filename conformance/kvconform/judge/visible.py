@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from kvconform.judge import folds, whole_buffer
 from kvconform.judge.mask_columns import Looked, looked
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import SAVED, Expected
-from kvref.list_model.tokens import Scores
 from kvspec.geometry import DTYPES, Array
 from kvspec.operations.table import Operation
 from kvspec.rows.book import SerialBook
 from kvspec.rows.serials import letters, plain
 from kvspec.session.step import Step
+
+if TYPE_CHECKING:
+    from kvref.list_model.tokens import Scores
 
 
 class Judge:

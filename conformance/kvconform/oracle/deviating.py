@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kvref.list_model import ListModel
-from kvref.list_model.draft import RoundModel
 from kvspec.contract import Description
+
+if TYPE_CHECKING:
+    from kvref.list_model.adapter import ListModel
+    from kvref.list_model.draft import RoundModel
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Deviating:
 
     def list_model(self) -> type[ListModel]:
         """The list model with these classes."""
+        from kvref.list_model.adapter import ListModel  # known deviations are seldom asked
+        from kvref.list_model.draft import RoundModel
+
         whole = tuple(m for m in self.models if issubclass(m, ListModel))
         rounds = tuple(m for m in self.models if issubclass(m, RoundModel))
         caches = tuple(m for m in self.models if m not in (*whole, *rounds))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import field
 
-from kvref.list_model.attention_bound import Output
-from kvref.list_model.rope import Turned
-from kvref.list_model.tokens import Scores
 from kvspec.session.step import Step
+
+if TYPE_CHECKING:
+    from kvref.list_model.attention_bound import Output
+    from kvref.list_model.rope import Turned
+    from kvref.list_model.tokens import Scores
 
 SAVED = ("snapshot", "parent", "child")
 """Values that are the start, stop and bytes of a snapshot."""

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from kvconform.oracle.expected import Expected
-from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvref.list_model import ListModel
-from kvspec.contract import description
+from kvspec.contract import Description, description
 from kvspec.operations.table import Operation
 from kvspec.session.step import Inputs
 from kvspec.trace import Trace
 
-LIST_MODEL = description(ListModel().describe())
+if TYPE_CHECKING:
+    from kvconform.oracle.list_model import ListModelSession
+
+
+@cache
+def _claims() -> Description:
+    """What the list model claims."""
+    from kvref.list_model.adapter import ListModel  # frozen traces need no list model
+
+    return description(ListModel().describe())
 
 
 class ModelledTrace:
@@ -19,9 +29,11 @@ class ModelledTrace:
     `wanted`: to follow a trace the model needs no more than their number. It notes what it is to `observe`."""
 
     def __init__(self, start: Trace, wanted: bool = False, observe: tuple[str, ...] = ()) -> None:
+        from kvconform.oracle.list_model import ListModelSession
+
         self.ops: list[Operation] = []
         self.wanted, self.trace_inputs = wanted, TraceInputs(start)
-        self.session = ListModelSession(LIST_MODEL, self.trace_inputs.keep_rows(), observe)
+        self.session = ListModelSession(_claims(), self.trace_inputs.keep_rows(), observe)
         self.session.do({"op": "open"}, self.trace_inputs.make({"op": "open"}))
 
     def follow(self, op: Operation) -> Expected:
@@ -45,6 +57,8 @@ def at_the_end(trace: Trace) -> ListModelSession:
 
 def expected(trace: Trace) -> list[Expected]:
     """What the list model expects of every operation of a trace, outputs among it."""
+    from kvconform.oracle.list_model import OBSERVED
+
     modelled = ModelledTrace(trace, wanted=True, observe=OBSERVED)
     return [modelled.follow(op) for op in trace.ops]
 

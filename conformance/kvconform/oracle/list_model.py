@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.expected import NOT_SAID, SAVED, Expected
-from kvref.list_model import ListModel
+from kvref.list_model.adapter import ListModel
 from kvref.list_model.attention_bound import Rows as KeyAndValue
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.layers import LayersModel

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import colours
-from kvconform.runner.verdict.result import CheckResult, source_of
+from kvconform.runner.verdict.tally import CheckResult, source_of
 from kvspec.contract import Description
 from kvspec.records.run import Failure
 

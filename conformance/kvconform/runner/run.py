@@ -18,8 +18,7 @@ from kvconform.runner.record.record import kept, record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
 from kvconform.runner.verdict.known import reasons
-from kvconform.runner.verdict.result import CheckResult, source_of
-from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.tally import CheckResult, Tally, source_of
 from kvconform.runner.verdict.verdict import Evidence, verdict_on
 from kvconform.worker import memory
 from kvspec.reading.clauses import index

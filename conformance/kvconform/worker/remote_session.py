@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from kvconform.worker.answers import foreign
 from kvconform.worker.client import Worker, WorkerFailure
 from kvspec import masks
 from kvspec.geometry import FIELDS, Config
 from kvspec.operations.table import Operation, cache_of, each_of, last_of
-from kvspec.registry import OBSERVABLES
+from kvspec.registry import CACHES, OBSERVABLES, TENSORS, opened
 from kvspec.session.step import NOTHING, EachInputs, Inputs, Step
 from kvspec.wire import framing, messages
 
@@ -108,3 +107,19 @@ class RemoteSession:
         if wrong:
             raise self.worker.broken(wrong)
         return step
+
+
+@lru_cache(maxsize=4096)
+def foreign(operation: str, kinds: frozenset[str], names: tuple[str, ...]) -> str:
+    """Say which of these tensors the answer to an operation on a cache of one of these kinds cannot hold; empty if
+    it can hold all."""
+    odd = next((name for name in names if not _can_hold(operation, kinds, name)), None)
+    return "" if odd is None else f"the answer to {operation} on a {'/'.join(kinds)} cache cannot hold {odd}"
+
+
+def _can_hold(operation: str, kinds: frozenset[str], name: str) -> bool:
+    what, *which = name.removesuffix(".k").removesuffix(".v").split(".")
+    if kinds <= set(CACHES) and any(map(str.isdigit, which)):
+        return False  # a cache of one sequence shows no layers or sequences by number
+    tensor = TENSORS[what]
+    return tensor.always or operation in tensor.after or any(what in opened(kind).answers for kind in kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvref.list_model import ListModel
+from kvref.list_model.adapter import ListModel
 from kvref.list_model.bounded import BoundedModel
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows

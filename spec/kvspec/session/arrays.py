@@ -77,3 +77,8 @@ class OutputRoom:
         """Tell whether nothing was written at all."""
         array = self._all if self._adapter is None else self._adapter.fetch(self.out)
         return bool(np.isnan(array).all())
+
+
+def with_batch_axis(array: Any) -> Array:
+    """Add the batch axis in front of rows `[kv_heads, n, dim]`."""
+    return np.asarray(array)[None]

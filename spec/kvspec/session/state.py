@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kvspec import masks
 from kvspec.chapters.record import METERED
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
@@ -121,6 +122,14 @@ class SessionState:
         for part, array in zip("kv", (None, None) if pair is None else pair, strict=True):
             copy = self.keep(array)
             step.arrays[f"{what}.{part}"] = None if copy is None else arranged(copy)
+
+    def history(self, cache: Any, step: Step) -> None:
+        """Read what the queries of the latest append attend to."""
+        self.wait()
+        if "history" in self.observe:
+            self.take(step, "history", cache.read("history"))
+        if "mask" in self.observe:
+            self.note(step, "mask", cache.mask(masks.CAUSAL))
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
         """Note a copy of a mask, or of an output."""

@@ -19,8 +19,7 @@ from kvconform.runner.pool import opened
 from kvconform.runner.record.record import record
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import AdapterUnderTest, Differs
-from kvconform.runner.verdict.result import CheckResult
-from kvconform.runner.verdict.tally import Tally
+from kvconform.runner.verdict.tally import CheckResult, Tally
 from kvspec.reading.clauses import index
 from kvspec.records.run import Record
 from support.fakes import adapters as fake_adapters

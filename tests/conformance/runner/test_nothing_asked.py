@@ -15,7 +15,7 @@ from kvconform.oracle.reference import CitingReference
 from kvconform.runner.record.record import NOT_EXERCISED
 from kvconform.runner.settings import Settings
 from kvconform.runner.under_test import opened
-from kvconform.runner.verdict.exercisable import shown_with_rows
+from kvconform.runner.verdict.observation import shown_with_rows
 from kvspec.contract import description
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import index

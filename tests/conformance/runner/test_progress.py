@@ -15,7 +15,7 @@ from kvconform import message
 from kvconform.checks.suite import suite
 from kvconform.runner.progress import Progress, tell_device
 from kvconform.runner.record import colours
-from kvconform.runner.verdict.result import CheckResult
+from kvconform.runner.verdict.tally import CheckResult
 from kvspec.contract import Description
 from support.samples.record_samples import failing
 

@@ -13,7 +13,7 @@ from kvconform.checks.task import judge
 from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.settings import Settings
-from kvconform.runner.verdict.result import source_of
+from kvconform.runner.verdict.tally import source_of
 from kvspec.operations.table import length_of
 from support.running.local_adapter import LocalAdapter
 

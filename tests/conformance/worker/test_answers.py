@@ -6,7 +6,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvconform.worker.answers import foreign
+from kvconform.worker.remote_session import foreign
 from kvspec.operations.table import cache_of
 from kvspec.reading.clauses import index
 from kvspec.reading.examples import Example

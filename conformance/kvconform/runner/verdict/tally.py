@@ -1,5 +1,6 @@
 """What the traces of one check, or of a whole run, showed of each clause. Tallies can be merged, and are kept in
-the journal."""
+the journal.
+"""
 
 from __future__ import annotations
 
@@ -231,3 +232,44 @@ def _add(total: Coverage, more: Coverage) -> None:
         total.sizes[size] = sorted({*total.sizes.get(size, ()), *met})
     for pair, n in more.pairs.items():
         total.pairs[pair] = total.pairs.get(pair, 0) + n
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check showed."""
+
+    check: str
+    tally: Tally = field(default_factory=Tally)
+    difference: str = ""
+    """What differed, on the shortest trace; empty if nothing did."""
+    known: str = ""
+    """What differed and why, where known deviations explain all of it."""
+    error: str = ""
+    """The traceback, where the harness failed."""
+    operations: int = 0
+    seconds: float = 0.0
+    memory: tuple[int, int] = (0, 0)
+    """Peak resident bytes of the process that judged, and of its worker."""
+    interrupted: bool = False
+    """Whether its tally holds only what was judged before an interruption."""
+
+    @property
+    def unjudged(self) -> str:
+        """Why no trace was judged."""
+        why = "none of its traces is within what the adapter claims: its abilities, its dialects, its limits"
+        return self.tally.shut_out.get(self.check, why)
+
+    def dumps(self) -> str:
+        """Write it as JSON, as the journal holds a tally: what crosses a network is read and not unpickled."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def loads(cls, text: str) -> CheckResult:
+        """Read it. Raises msgspec.ValidationError."""
+        return msgspec.json.decode(text, type=cls, dec_hook=counter)
+
+
+def source_of(check: str) -> str:
+    """Give the source of a check's traces, by its id: cover of `ring/cover/window=3`. Empty where it has none."""
+    _, _, rest = check.partition("/")
+    return rest.partition("/")[0]

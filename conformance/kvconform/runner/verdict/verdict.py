@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvconform.generate.fit_to_adapter import beyond
-from kvconform.runner.verdict.exercisable import exercisable, shown_with_rows
-from kvconform.runner.verdict.observation import answered_by_adapter, unobserved
+from kvconform.runner.verdict.observation import answered_by_adapter, exercisable, shown_with_rows, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause

@@ -13,7 +13,6 @@ from kvspec.errors import Refused
 from kvspec.operations.table import Operation, argument, cache_of, numbers_in
 from kvspec.registry import CACHES
 from kvspec.rope.scaling import parsed
-from kvspec.session.operations.growing import history
 from kvspec.session.state import SessionState, metered, offered
 from kvspec.session.step import Inputs, Step
 
@@ -65,7 +64,7 @@ def attend(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
     of = op.get("layer", op.get("sequence"))
     answered(session, op, step, inputs, lambda out: do(*arrays, how(op, inputs), out, of))
     if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
-        history(session, cache, step)
+        session.history(cache, step)
 
 
 def attendbatch(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation, argument
-from kvspec.session.operations.store import with_batch_axis
+from kvspec.session.arrays import with_batch_axis
 from kvspec.session.state import SessionState
 from kvspec.session.step import Inputs, Step
 

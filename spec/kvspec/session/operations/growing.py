@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from kvspec import masks
 from kvspec.contract import Lengths
 from kvspec.operations.table import Operation, cache_of
 from kvspec.registry import CACHES
@@ -35,16 +34,7 @@ def append(session: SessionState, cache: Any, op: Operation, step: Step, inputs:
     with session.metered(step):
         cache.append(*rows) if of is None else cache.append(*rows, of)
     if session.kinds[cache_of(op)] in CACHES and not session.speculating(cache):
-        history(session, cache, step)
-
-
-def history(session: SessionState, cache: Any, step: Step) -> None:
-    """Read what the queries of the latest append attend to."""
-    session.wait()
-    if "history" in session.observe:
-        session.take(step, "history", cache.read("history"))
-    if "mask" in session.observe:
-        session.note(step, "mask", cache.mask(masks.CAUSAL))
+        session.history(cache, step)
 
 
 def view(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:

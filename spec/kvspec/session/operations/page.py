@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.operations.table import Operation, numbers_in
-from kvspec.session.operations.store import with_batch_axis
+from kvspec.session.arrays import with_batch_axis
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from kvspec.geometry import Array
 from kvspec.operations.table import Operation
+from kvspec.session.arrays import with_batch_axis
 from kvspec.session.operations import growing
-from kvspec.session.operations.store import with_batch_axis
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 

@@ -9,6 +9,7 @@ import numpy as np
 from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
+from kvspec.session.arrays import with_batch_axis
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 
@@ -25,11 +26,6 @@ def look(session: SessionState, store: Any, step: Step, which: str = "") -> None
                 rows = store.read_sequence(layer, sequence)
                 session.take(step, f"batch.{layer}.{sequence}", rows, with_batch_axis)
     session.held(store, step, which)
-
-
-def with_batch_axis(array: Any) -> Array:
-    """Add the batch axis in front of rows `[kv_heads, n, dim]`."""
-    return np.asarray(array)[None]
 
 
 def init(session: SessionState, store: Any, op: Operation, step: Step, inputs: Inputs) -> None:
