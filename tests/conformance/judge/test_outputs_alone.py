@@ -14,7 +14,7 @@ from kvref.keyed import Keyed
 from kvref.page import Pages
 from kvspec import notation
 from kvspec.contract import Pair, description
-from kvspec.contract.keyed import Request
+from kvspec.contract.pools import Request
 from kvspec.geometry import Array
 from kvspec.records.run import Record
 from support.running.judging import broken, clause, record_of, verdicts
