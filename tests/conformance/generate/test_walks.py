@@ -16,7 +16,18 @@ from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.frozen_traces import LIVES
-from kvconform.generate.walks import FILLS, LOOKS, PROMPTS, SCALES, SMALL, Walks, given, moves
+from kvconform.generate.walks import (
+    FILLS,
+    LONGEST_OF_FEW,
+    LOOKS,
+    OF_MANY_MOVES,
+    PROMPTS,
+    SCALES,
+    SMALL,
+    Walks,
+    given,
+    moves,
+)
 from kvconform.judge import trial
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
@@ -65,7 +76,16 @@ def test_each_operation_follows_each_other_one(kind: str) -> None:
         assert wanted(kind, chapters) <= met
 
 
-@pytest.mark.parametrize("kind", one_in(4, KINDS))
+def has_many_moves(kind: str) -> bool:
+    """Whether a run of few traces cannot meet all pairs of the moves of a kind that is claimed alone."""
+    return len(moves(kind, alone(kind))) ** 2 > LONGEST_OF_FEW
+
+
+def test_few_kinds_have_too_many_moves_for_all_pairs() -> None:
+    assert [kind for kind in KINDS if has_many_moves(kind)] == ["keyed"]
+
+
+@pytest.mark.parametrize("kind", one_in(4, (kind for kind in KINDS if not has_many_moves(kind))))
 def test_a_run_of_few_traces_meets_all_pairs_of_a_kind_that_is_claimed_alone(kind: str) -> None:
     met = {pair for trace in walked(kind, alone(kind), True) for pair in pairwise(names(trace))}
     assert wanted(kind, alone(kind)) <= met
@@ -77,10 +97,12 @@ def test_each_operation_happens_often_to_one_cache(kind: str) -> None:
     first = walked(kind, alone(kind), True)[0]
     done = Counter(op["op"] for op in first.ops if op.get("cache", "A") == "A")
     about = {_name(m.text.split("; ")[-1]) for m in moves(kind, alone(kind))}
-    assert min(done[name] for name in about) >= 17
+    about -= {"encode"} if first.config.of and "cross" not in first.config.of else set()  # in the second walk
+    often = OF_MANY_MOVES // len(moves(kind, alone(kind))) if has_many_moves(kind) else 17
+    assert min(done[name] for name in about) >= often
 
 
-@pytest.mark.parametrize("kind", one_in(4, KINDS))
+@pytest.mark.parametrize("kind", one_in(4, (kind for kind in KINDS if kind != "keyed")))  # its rows follow tokens
 def test_each_move_that_takes_rows_is_given_each_content(kind: str) -> None:
     given = Counter(op.get("fill", "") for t in walked(kind, alone(kind)) for o in t.ops for op in parts_of(o))
     assert set(FILLS) <= {*given}

@@ -25,7 +25,7 @@ from kvworkshop.systematic import modules
 from support.running.local_adapter import LocalAdapter
 from support.slow import one_in
 
-ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held")
+ELSEWHERE = ("aside", "in_order", "held_after", "plan", "held", "needed", "take_over")
 """What other chapters ask of a ring, and show."""
 
 

@@ -202,7 +202,7 @@ def neighbours(trace: Trace) -> Iterator[str]:
             yield from {op.get("fill")} - whole
 
 
-@pytest.mark.parametrize("chapter", one_in(9, explorations()))
+@pytest.mark.parametrize("chapter", one_in(9, GIVEN_ROWS))
 def test_every_sort_of_equal_rows_is_drawn_in_every_chapter(chapter: str) -> None:
     fills = {op.get("fill") for trace in drawn(chapter, 2) for op in trace.ops}
     wanted = {*ALIKE, *IN_RUNS}

@@ -104,8 +104,7 @@ class AskedFirst(PagesShared):
     """Looks for equal pages before it takes new ones, so an append may find room in a pool that is full."""
 
     def _appendable(self, new: Pair, to: Numbered) -> None:
-        size, full = self.pool.size, {self.content(self.rows_of(p)) for p in self._full()}
-        if to.length % size or new.keys.shape[2] != size or self.content(Pair(*(a[0] for a in new))) not in full:
+        if not self._fits(new) or to.length % self.pool.size or self._like(new) is None:
             super()._appendable(new, to)
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:

@@ -101,8 +101,7 @@ IN_ROUNDS = partial(draft.explored, draft.EVERYTHING)
 
 EXPLORATIONS = (
     *(_of(kind, caches.SNAPSHOTS, "snapshot") for kind in caches_with("askrestore")),
-    _of("bounded", caches.BASE),
-    _of("sink", caches.BASE),
+    *(_of(kind, caches.BASE) for kind in ("growing", "ring", "bounded", "sink")),
     Exploration("layers-snapshot", ("layers", "snapshot"), partial(asked, layers.explored_saved), "layers"),
     Exploration("layers", ("layers",), partial(asked, layers.explored), "layers"),
     Exploration("draft", ("draft",), partial(asked, IN_ROUNDS), any_of=(caches_with("speculate"), ("snapshot",))),
