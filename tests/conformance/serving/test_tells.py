@@ -59,7 +59,8 @@ BY_TOKENS = ("regret", "reused")
     ("fault", "clauses"),
     [
         ("prefix/no-parent", {"SERVE-3", "SERVE-8"}),  # keys of own tokens alone have no salt either
-        ("prefix/stale-key", {"SERVE-9", "SERVE-10", "SERVE-13", "SERVE-17"}),
+        # The place of a row was given to others, as some history shows: also where a window let go of it.
+        ("prefix/stale-key", {"SERVE-6", "SERVE-9", "SERVE-10", "SERVE-13", "SERVE-17"}),
     ],
 )
 def test_a_planted_fault_is_found_by_less(tmp_path: Path, top: int, fault: str, clauses: set[str]) -> None:
