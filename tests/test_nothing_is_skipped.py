@@ -175,8 +175,9 @@ def test_a_check_that_a_record_lists_is_missed(monkeypatch: pytest.MonkeyPatch, 
 def test_a_check_that_no_record_lists_is_seen(monkeypatch: pytest.MonkeyPatch, source: str, chapter: str) -> None:
     record = RECORDS[chapter]
     left = {**record.checks, source: record.checks[source][1:]}
+    unlisted = min(KINDS) if (first := record.checks[source][0]) == "each kind" else first
     monkeypatch.setitem(RECORDS, chapter, registry.convert({**_fields(record), "checks": left}, type(record)))
-    demand(lambda: suite.suite.__wrapped__((chapter,)), record.checks[source][0], f"{chapter}.toml")
+    demand(lambda: suite.suite.__wrapped__((chapter,)), unlisted, f"{chapter}.toml")
 
 
 def test_a_chapter_or_an_operation_that_is_misspelt_is_an_error() -> None:

@@ -25,7 +25,7 @@ from kvspec.contract import CHAPTERS, Description
 from kvspec.errors import NotWhole
 from kvspec.operations.table import caches_with
 from kvspec.reading import clauses
-from kvspec.registry import RECORDS
+from kvspec.registry import KINDS, RECORDS
 
 
 @cache
@@ -54,9 +54,7 @@ def _of_whole_runs(chapters: tuple[str, ...]) -> tuple[Iterable[Check], Iterable
 def _listed(source: str, chapters: tuple[str, ...], found: Iterable[Check]) -> list[Check]:
     """Give the checks of a source. Raises NotWhole unless they are those that the records of the chapters list."""
     there = list(found)
-    listed = {
-        f"{chapter}/{source}/{name}" for chapter in chapters for name in RECORDS[chapter].checks.get(source, ())
-    }
+    listed = {f"{chapter}/{source}/{name}" for chapter in chapters for name in _names(chapter, source)}
     for check in sorted(listed ^ {check.id for check in there}):
         where = f"chapters/{check.partition('/')[0]}.toml, [checks] {source},"
         fault = (
@@ -66,6 +64,12 @@ def _listed(source: str, chapters: tuple[str, ...], found: Iterable[Check]) -> l
         )
         raise NotWhole(f"{where} {fault.format(check)}")
     return there
+
+
+def _names(chapter: str, source: str) -> Iterator[str]:
+    """The names that a record lists; `each kind` stands for the kinds of cache that there are."""
+    for name in RECORDS[chapter].checks.get(source, ()):
+        yield from KINDS if name == "each kind" else (name,)
 
 
 def _place(check: Check) -> int:

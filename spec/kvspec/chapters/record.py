@@ -255,7 +255,7 @@ class Chapter(Part, frozen=True):
     """The kinds of cache that its laws are drawn on, and the clauses that are drawn on each."""
     checks: Mapping[str, tuple[str, ...]] = {}
     """What else judges it, by the source of the traces: the names of its explorations (`explore`), and of the sizes
-    that its large traces meet (`large`)."""
+    that its large traces meet (`large`). `each kind` stands for the names of all kinds."""
     on: tuple[str, ...] = ()
     """If it opens nothing: the kinds that have its operations."""
     speaks_of: tuple[str, ...] = ()
