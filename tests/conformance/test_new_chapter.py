@@ -27,6 +27,9 @@ LOOKS_AT_CHAPTERS = (
 )
 """The tests that ask something of each chapter."""
 
+OF_AN_AUTHOR = "links_in_chapters_are_whole"
+"""What they ask of the text that no template can give: reports of bugs that it links to."""
+
 
 def contents(tree: Path) -> dict[str, str]:
     """The texts of the files in the rooms where a chapter has any."""
@@ -115,7 +118,7 @@ def test_the_tests_of_the_copy_pass(tree: Path) -> None:
     for command in (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)):
         done = python(tree, ".", "-m", *command)
         assert done.returncode == 0, done.stdout
-    done = python(tree, "tests", "-m", "pytest", "-q", "-x", "-n", "2", *LOOKS_AT_CHAPTERS.split())
+    done = python(tree, "tests", "-m", "pytest", "-q", "-x", "-n", "2", "-k", f"not {OF_AN_AUTHOR}", *LOOKS_AT_CHAPTERS.split())
     assert done.returncode == 0, done.stdout[-4000:]
 
 
