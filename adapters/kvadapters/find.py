@@ -59,6 +59,8 @@ ENGINES = {
     "transformers-batch-linear": "kvadapters.engines.transformers_batches:linear",
     "transformers-encoder-decoder": "kvadapters.engines.transformers_parts:encoder_decoder",
     "transformers-sparse": "kvadapters.engines.transformers_parts:sparse_dynamic",
+    "transformers-indexed": "kvadapters.engines.transformers_parts:indexed_dynamic",
+    "transformers-static-indexed": "kvadapters.engines.transformers_parts:indexed_bounded",
     "transformers-quantized-fp8": "kvadapters.engines.transformers_quantized:fp8",
     "transformers-layers": "kvadapters.engines.transformers_layers:layers",
     "transformers-layers-recording": "kvadapters.engines.transformers_layers:layers_recording",

@@ -43,6 +43,8 @@ NOT_TRIED = {
     "transformers-minimax": "transformers",
     "transformers-hybrid-static-recording": "transformers",
     "transformers-layers-encoder-decoder": "transformers",
+    "transformers-indexed": "transformers",
+    "transformers-static-indexed": "transformers",
     "transformers-mllama": "transformers",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
