@@ -344,7 +344,7 @@ def test_a_description_that_fails_says_so_in_a_line(here: Path) -> None:
 def test_an_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(BadInput) as e:
         load("opencv")
-    assert str(e.value) == "unknown adapter 'opencv'; did you mean opencl?"
+    assert str(e.value) == "unknown adapter 'opencv'; did you mean opencl or openvino?"
     with pytest.raises(BadInput, match="unknown adapter 'xyz'; `kvconform list adapters` names all"):
         load("xyz")
 

@@ -118,7 +118,19 @@ def test_the_tests_of_the_copy_pass(tree: Path) -> None:
     for command in (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)):
         done = python(tree, ".", "-m", *command)
         assert done.returncode == 0, done.stdout
-    done = python(tree, "tests", "-m", "pytest", "-q", "-x", "-n", "2", "-k", f"not {OF_AN_AUTHOR}", *LOOKS_AT_CHAPTERS.split())
+    done = python(
+        tree,
+        "tests",
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "2",
+        "-k",
+        f"not {OF_AN_AUTHOR}",
+        *LOOKS_AT_CHAPTERS.split(),
+    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 

@@ -96,7 +96,7 @@ def faults(source: str, fine: bool = False) -> Iterator[Fault]:
     """Every fault of a module's text, one at a time, by the coarse operators or by all."""
     tree = ast.parse(source)
     owners, silent = _owners(tree), _silent(tree)
-    named = {f: frozenset(re.findall(r"\b[A-Z]{3,}-\d+", ast.unparse(f))) for f in set(owners.values())}
+    named = {f: frozenset(re.findall(r"[A-Z]+-\d+", ast.unparse(f))) for f in set(owners.values())}
     for i, node in enumerate(ast.walk(tree)):
         function = owners.get(getattr(node, "lineno", 0))
         if function is None or node in silent:
