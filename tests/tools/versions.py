@@ -4,7 +4,8 @@
 `versions.toml` with uv, in a temporary folder or in DIR, runs the scripts of the engine in it, judges the engine's
 caches by quick runs, and writes `reports/published/engines/versions/ENGINE.json`. Environments and records that DIR
 already has are used again. `--caches NAME ...` judges these caches anew and keeps all else that was published.
-Where an environment cannot be made, the tool fails and writes nothing.
+Scripts that are new since are asked of each release. Where an environment cannot be made, the tool fails and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -137,13 +138,7 @@ def line(out: str, err: str) -> str:
 def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
     """The record of an engine: every release asked by every script, and each of its caches judged."""
     pythons = {version: install(engine, version, folder) for version in engine.releases}
-    asked = scripts(engine)
-    answers = {version: ask(python, asked, version) for version, python in pythons.items()}
-    bugs = []
-    for script, *seen in zip(asked, *answers.values(), strict=True):
-        says, sort = told(script)
-        print(f"{script.stem}: {', '.join(f'{s.version} {s.answer}' for s in seen)}")
-        bugs.append(Shown(script=script.stem, says=says, sort=sort, seen=seen))
+    bugs = shown(scripts(engine), pythons)
     releases = [
         Release(version=v, day=str(engine.releases[v]), beside=beside(engine, python))
         for v, python in pythons.items()
@@ -154,17 +149,36 @@ def judged(engine_name: str, engine: Engine, folder: Path) -> Versions:
     return Versions(engine=engine_name, spec=SPEC_VERSION, made=day, releases=releases, bugs=bugs, caches=caches)
 
 
+def shown(asked: list[Path], pythons: dict[str, Path]) -> list[Shown]:
+    """What each release answers to each of these scripts."""
+    answers = {version: ask(python, asked, version) for version, python in pythons.items()}
+    bugs = []
+    for script, *seen in zip(asked, *answers.values(), strict=True):
+        says, sort = told(script)
+        print(f"{script.stem}: {', '.join(f'{s.version} {s.answer}' for s in seen)}")
+        bugs.append(Shown(script=script.stem, says=says, sort=sort, seen=seen))
+    return bugs
+
+
 def names(engine: Engine) -> list[str]:
     """The adapters of an engine's caches."""
     return versions_judged.of_engine(f"{engine.scripts}-")
 
 
 def again(engine: Engine, before: Versions, caches: list[str], folder: Path) -> Versions:
-    """The record that was published, with some caches judged anew."""
+    """The record that was published, with some caches judged anew, and with scripts that are new since."""
     pythons = {version: install(engine, version, folder) for version in engine.judged}
     judged = {cache.name: cache for cache in before.caches}
     judged |= {cache.name: cache for cache in versions_judged.judged(caches, pythons, folder)}
-    return replace(before, caches=[judged[name] for name in names(engine) if name in judged])
+    known = {bug.script: bug for bug in before.bugs}
+    if new := [script for script in scripts(engine) if script.stem not in known]:
+        every = {version: install(engine, version, folder) for version in engine.releases}
+        known |= {bug.script: bug for bug in shown(new, every)}
+    return replace(
+        before,
+        bugs=[known[script.stem] for script in scripts(engine)],
+        caches=[judged[name] for name in names(engine) if name in judged],
+    )
 
 
 def main(arguments: list[str], folder: Path) -> None:

@@ -156,3 +156,15 @@ def test_results_are_kept_and_not_judged_again(tmp_path: Any) -> None:
     file.write_bytes(file.read_bytes() + b'{"id": "cut o')
     assert [f.id for f in table.judged(ids, "quick", do, file, 0)] == ids
     assert asked == ids
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_observed_counts_as_no_operation(name: str) -> None:
+    """Else nothing would ever happen right after another operation."""
+    base = RIGHT[name]
+    adapter, about = never(base), description(base.make().describe())
+    session = Session(adapter, about.observed(about.chapters))
+    for trace in (t for t in map(from_sentence, grammar.witnesses().values()) if t.kind == base.kind):
+        if session.begin(trace.kind, trace.config).result == "ok":  # two dialects open none of them
+            break
+    assert all(cache.__dict__["life"].done == [] for cache in session.caches.values())

@@ -31,7 +31,18 @@ READS = frozenset(
 
 SILENT = frozenset(
     (
-        *("held", "addresses", "free_pages", "table", "references", "starts", "positions", "bound", "ran"),
+        *(
+            "held",
+            "addresses",
+            "free_pages",
+            "transfers",
+            "table",
+            "references",
+            "starts",
+            "positions",
+            "bound",
+            "ran",
+        ),
         *("states", "meter", "offset", "can_rewind", "can_append", "can_restore", "plan", "fit", "fingerprint"),
     )
 )
