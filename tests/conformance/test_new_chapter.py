@@ -17,7 +17,7 @@ from tools.floors import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 
-NAME = "recency"
+NAME = "folio"
 MOST_FILES = 12
 
 LOOKS_AT_CHAPTERS = (
@@ -160,6 +160,6 @@ def test_files_that_stand_there_are_not_written_over(tmp_path: Path) -> None:
     for file in (new_chapter.NAMES, f"spec/kvspec/chapters/{NAME}.md", "tests/conftest.py"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("mine", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"recency\.md exists already"):
+    with pytest.raises(BadInput, match=r"folio\.md exists already"):
         new_chapter.main(Namespace(name=NAME, letters=None, into=str(tmp_path)))
     assert (tmp_path / new_chapter.NAMES).read_text(encoding="utf-8") == "mine"

@@ -43,7 +43,18 @@ SILENT = frozenset(
             "bound",
             "ran",
         ),
-        *("states", "meter", "offset", "can_rewind", "can_append", "can_restore", "plan", "fit", "fingerprint"),
+        *(
+            "ran",
+            "states",
+            "meter",
+            "offset",
+            "can_rewind",
+            "can_append",
+            "can_restore",
+            "plan",
+            "fit",
+            "fingerprint",
+        ),
     )
 )
 """Methods that neither change anything nor show rows."""
