@@ -28,8 +28,8 @@ LOOKS_AT_CHAPTERS = (
 """The tests that ask something of each chapter."""
 
 LATER = "links_in_chapters_are_whole or a_whole_run_on_a_clause_reads_what_it_needs_alone"
-"""What holds later: when the author links to reports of bugs, and when the walks of the other chapters are frozen anew,
-for a claim that has one chapter more."""
+"""What holds later: when the author links to reports of bugs, and when the walks of the other chapters are frozen
+anew, for a claim that has one chapter more."""
 
 
 def contents(tree: Path) -> dict[str, str]:

@@ -31,30 +31,9 @@ READS = frozenset(
 
 SILENT = frozenset(
     (
-        *(
-            "held",
-            "addresses",
-            "free_pages",
-            "transfers",
-            "table",
-            "references",
-            "starts",
-            "positions",
-            "bound",
-            "ran",
-        ),
-        *(
-            "ran",
-            "states",
-            "meter",
-            "offset",
-            "can_rewind",
-            "can_append",
-            "can_restore",
-            "plan",
-            "fit",
-            "fingerprint",
-        ),
+        *("held", "addresses", "free_pages", "transfers", "table", "references", "starts", "positions", "bound"),
+        *("ran", "states", "meter", "offset", "can_rewind", "can_append", "can_restore", "plan", "fit"),
+        "fingerprint",
     )
 )
 """Methods that neither change anything nor show rows."""
