@@ -27,8 +27,11 @@ LOOKS_AT_CHAPTERS = (
 )
 """The tests that ask something of each chapter."""
 
-LATER = "links_in_chapters_are_whole or a_whole_run_on_a_clause_reads_what_it_needs_alone"
-"""What holds later: when the author links to reports of bugs, and when the walks of the other chapters are frozen
+LATER = (
+    "links_in_chapters_are_whole or a_whole_run_on_a_clause_reads_what_it_needs_alone or "
+    "what_is_frozen_is_what_a_quick_run_explores"
+)
+"""What holds later: when the author links to reports of bugs, and when traces of the other chapters are frozen
 anew, for a claim that has one chapter more."""
 
 
@@ -119,19 +122,8 @@ def test_the_tests_of_the_copy_pass(tree: Path) -> None:
     for command in (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)):
         done = python(tree, ".", "-m", *command)
         assert done.returncode == 0, done.stdout
-    done = python(
-        tree,
-        "tests",
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-n",
-        "2",
-        "-k",
-        f"not ({LATER})",
-        *LOOKS_AT_CHAPTERS.split(),
-    )
+    looking = [f"tests/{name}" for name in LOOKS_AT_CHAPTERS.split()]
+    done = python(tree, ".", *"-m pytest -q -x -n 2 -k".split(), f"not ({LATER})", *looking)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
