@@ -123,7 +123,7 @@ def test_the_tests_of_the_copy_pass(tree: Path) -> None:
         done = python(tree, ".", "-m", *command)
         assert done.returncode == 0, done.stdout
     looking = [f"tests/{name}" for name in LOOKS_AT_CHAPTERS.split()]
-    done = python(tree, ".", *"-m pytest -q -x -n 2 -k".split(), f"not ({LATER})", *looking)
+    done = python(tree, ".", *("-m", "pytest", "-q", "-x", "-n", "2", "-k"), f"not ({LATER})", *looking)
     assert done.returncode == 0, done.stdout[-4000:]
 
 
