@@ -32,11 +32,14 @@ LATER = " or ".join(
         "links_in_chapters_are_whole",
         "a_whole_run_on_a_clause_reads_what_it_needs_alone",
         "what_is_frozen_is_what_a_quick_run_explores",
+        "frozen_walks_are_given_to_a_claim_of_all_by_the_default_seed_alone",
         "each_operation_that_takes_rows_is_called_often_on_each_kind",
+        "each_kind_has_lives_and_a_check_of_them",
+        "faults_are_planted_in_every_module_or_the_table_says_why_not",
     )
 )
-"""What holds later: when the author links to reports of bugs and writes large traces, and when traces of the other
-chapters are frozen anew, for a claim that has one chapter more."""
+"""What holds later: when the author links to reports of bugs, writes large traces and lives, and plants faults;
+and when traces of the other chapters are frozen anew, for a claim that has one chapter more."""
 
 
 def contents(tree: Path) -> dict[str, str]:
