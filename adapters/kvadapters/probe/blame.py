@@ -16,13 +16,13 @@ SEEN_THROUGH = {
     "linear": "LAYER-36",
     "conv": "LAYER-38",
 }
-"""By the view of a layer, what a query there sees."""
+"""The clause on what a query sees, by the view of its layer."""
 
 OWED = {"rewind": "CACHE-8", "copy": "CACHE-14", "load": "LAYER-31", "shift": "SINK-39", "drop": "CACHE-14"}
-"""By an operation, what it owes the rows that there are afterwards."""
+"""The clause on the rows that an operation leaves, by the operation."""
 
 BATCHED = "CACHE-13"
-"""What sequences that are computed together owe each other."""
+"""The clause on sequences that are computed together: each is as if it were alone."""
 
 
 def clauses(history: Iterable[Step | Act], judgement: Judgement) -> tuple[str, ...]:

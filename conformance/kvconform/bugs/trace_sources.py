@@ -42,8 +42,7 @@ def examples(chapter: str) -> tuple[Item, ...]:
 @cache
 def covers(chapter: str) -> tuple[Item, ...]:
     """The traces of a chapter's frozen covers, shortest first."""
-    traces = (t for frozen in frozen_covers.load(chapter) for t in frozen.traces())
-    return tuple(Item(t) for t in sorted(traces, key=lambda t: len(t.ops)))
+    return tuple(map(Item, frozen_covers.shortest_first(chapter)))
 
 
 @cache

@@ -67,7 +67,7 @@ def _listed(source: str, chapters: tuple[str, ...], found: Iterable[Check]) -> l
 
 
 def _names(chapter: str, source: str) -> Iterator[str]:
-    """The names that a record lists; `each kind` stands for the kinds of cache that there are."""
+    """Give the names that a record lists. `each kind` stands for every kind of cache."""
     for name in RECORDS[chapter].checks.get(source, ()):
         yield from KINDS if name == "each kind" else (name,)
 

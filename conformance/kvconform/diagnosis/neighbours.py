@@ -77,15 +77,8 @@ def probes(clauses: Iterable[str], adapter: Description) -> list[Trace]:
     broken = [index()[c] for c in clauses if c in index()]
     examples = [e.trace for c in broken for e in c.examples]
     chapters = dict.fromkeys(chapter for c in broken for chapter in c.chapters)
-    covered = [trace for chapter in chapters for trace in _covers(chapter)]
+    covered = [trace for chapter in chapters for trace in frozen_covers.shortest_first(chapter)]
     return list(fitted((*spread(examples, EXAMPLES), *spread(covered, COVERED)), adapter))
-
-
-@cache
-def _covers(chapter: str) -> list[Trace]:
-    """The traces of a chapter's frozen covers, the shortest first."""
-    traces = (trace for cover in frozen_covers.load(chapter) for trace in cover.traces())
-    return sorted(traces, key=lambda trace: len(trace.ops))
 
 
 def _numbers(trace: Trace) -> Iterator[Trace]:

@@ -67,6 +67,12 @@ def load(chapter: str) -> tuple[Cover, ...]:
     return covers
 
 
+@cache
+def shortest_first(chapter: str) -> tuple[Trace, ...]:
+    """Give the traces of a chapter's covers, the shortest first."""
+    return tuple(sorted((t for cover in load(chapter) for t in cover.traces()), key=lambda t: len(t.ops)))
+
+
 def _cover(c: dict[str, Any]) -> Cover:
     start = Trace(c["kind"], config_from_json(c["config"], c["kind"]))
     outcomes = read_outcomes(c["outcomes"])

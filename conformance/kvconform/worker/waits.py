@@ -1,4 +1,4 @@
-"""How long a process waited for a core: a deadline is for what an engine does, not for what others do.
+"""How long a process waited for a core. A deadline counts what an engine does, not what others do.
 
 Linux counts for each thread the time in which it could run and did not. Other systems do not tell: there nothing is
 known to have waited.
@@ -14,7 +14,7 @@ from time import monotonic
 NANOSECOND = 1e-9
 
 MOST = 10
-"""Deadlines that an answer may take with all waits: an engine that computes for ever waits for a core, too."""
+"""Deadlines that an answer may take with all waits. An engine that computes for ever waits for a core, too."""
 
 
 class Deadline:
