@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hostile.engine_faults import FAULTS
 from kvconform import cli
+from kvconform.commands import serving as command
 from kvconform.commands.board import NOT_FILED, board
+from kvconform.serving.run import Run
 from kvreports.board import html, markdown
 from kvreports.board.engines import Board
 from kvspec.errors import BadInput
@@ -27,13 +31,14 @@ script = "no_parent"
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The records of the right engine and of a wrong one."""
+    """The records of the right engine and of a wrong one. What makes a failure short is counted, not timed."""
     folder = tmp_path_factory.mktemp("served")
     probe = str(folder / "probe")
     assert cli.main(["probe", "qwen3", "--layers", "full,window 6", "-o", probe]) == 0
     words = ["run", "--engine", f"{serving.__name__}:small", "--model", probe, "--requests", "40", "-q", "--report"]
     assert cli.main([*words, str(folder / "planted-right")]) == 3
-    with FAULTS["prefix/no-parent"].planted():
+    with FAULTS["prefix/no-parent"].planted(), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(command, "Run", partial(Run, seconds=math.inf))
         assert cli.main([*words, str(folder / "planted-wrong")]) == 1
     return [folder / f"planted-{name}" / "record.json" for name in ("right", "wrong")]
 
