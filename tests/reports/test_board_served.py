@@ -20,7 +20,7 @@ from support.engines import serving
 
 ENTRY = """
 [[served]]
-engine = "planted"
+{more}engine = "planted"
 clause = ["SERVE-2", "SERVE-3", "SERVE-7"]
 shows = "{shows}"
 reason = "the key of a block leaves out the tokens before it"
@@ -43,11 +43,11 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / f"planted-{name}" / "record.json" for name in ("right", "wrong")]
 
 
-def made(records: list[Path], shows: str) -> Board:
+def made(records: list[Path], shows: str, more: str = "") -> Board:
     """The board, with a file of known deviations beside the records."""
     folder = records[0].parents[1]
     known = folder / "known.toml"
-    known.write_text(ENTRY.format(shows=shows))
+    known.write_text(ENTRY.format(shows=shows, more=more))
     (folder / "serving").mkdir(exist_ok=True)
     (folder / "serving" / "no_parent.py").touch()
     return board(records, known, folder)
@@ -75,6 +75,14 @@ def test_what_was_not_exercised_stands_in_the_row(records: list[Path]) -> None:
 def test_a_failure_that_no_entry_explains_is_not_filed(records: list[Path]) -> None:
     wrong = made(records, "no such words").served[0]
     assert [bug.sort for bug in wrong.bugs] == [NOT_FILED.sort]
+
+
+@pytest.mark.parametrize(("form", "sort"), [("planted-wrong", "wrong result"), ("planted-right", NOT_FILED.sort)])
+def test_what_an_engine_does_in_one_form_explains_no_failure_of_another(
+    form: str, sort: str, records: list[Path]
+) -> None:
+    wrong = made(records, "query *", f'form = "{form}"\n').served[0]
+    assert [bug.sort for bug in wrong.bugs] == [sort]
 
 
 def test_an_entry_that_would_explain_any_failure_is_refused(records: list[Path]) -> None:

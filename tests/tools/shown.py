@@ -42,7 +42,13 @@ ENGINES = {
 }
 """What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
 
-SERVED = ("llama_server_checkpoint", "llama_server_shared_buffer", "mlx_lm_server_exact_prompt")
+SERVED = (
+    "llama_server_cache_reuse",
+    "llama_server_checkpoint",
+    "llama_server_shared_buffer",
+    "llama_server_swa_full",
+    "mlx_lm_server_exact_prompt",
+)
 """Scripts that ask a server, which is started by hand."""
 
 HEAD = """\
@@ -50,7 +56,7 @@ HEAD = """\
 
 Each [script](README.md) prints the version of its engine, what was expected, and what was seen.
 `python -m tools.shown`, in `tests`, runs those whose engine is installed and writes this page and the code in the
-[drafts](drafts). Three scripts ask a server, which is started by hand.
+[drafts](drafts). Five scripts ask a server, which is started by hand.
 """
 
 

@@ -100,13 +100,13 @@ def _deviation(failure: Failure, entry: KnownDeviation, beside: Path, folder: Pa
 
 def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder: Path) -> Served:
     """A whole engine in one form; the folder of its record names both."""
-    record = cleaned(json_file.load(path, ServingRecord))
+    record, form = cleaned(json_file.load(path, ServingRecord)), path.parent.name
     by = dict[KnownOfServer | None, list[ServingFailure]]()
     for failure in record.failures:
-        entry = next((k for k in entries if k.explains(record.engine.name, failure)), None)
+        entry = next((k for k in entries if k.explains(record.engine.name, failure, form)), None)
         by.setdefault(entry, []).append(failure)
     bugs = [_bug(entry, tuple(failures), beside / "serving", folder) for entry, failures in by.items()]
-    return Served(record, path.parent.name, _address(path, folder), tuple(bugs))
+    return Served(record, form, _address(path, folder), tuple(bugs))
 
 
 def _bug(
