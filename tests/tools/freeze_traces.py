@@ -1,21 +1,21 @@
-"""Worked examples, and what a quick run explores, answered by the reference, as `freeze_vectors` writes them."""
+"""Worked examples, and what a run explores, answered by the reference, as `freeze_vectors` writes them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from kvadapters.reference import Reference
-from kvconform.generate.amounts import QUICK_TRACES, SEED
+from kvconform.generate.amounts import CLAUSE_TRACES, QUICK_TRACES, SEED, TRACES
 from kvconform.generate.frozen_covers import outcome_text
 from kvconform.generate.frozen_traces import DRAWN
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.variations import VARIATIONS
+from kvconform.generate.variations import VARIATIONS, Variation
 from kvconform.judge import trial
 from kvconform.oracle.reference import claims
 from kvspec import notation
@@ -26,24 +26,29 @@ from kvspec.reading.columns import column
 from kvspec.reading.examples import Example
 from kvspec.session.driver import Session
 from kvspec.trace import Outcome, Trace
-from tools.freeze_walks import answered, document
+from tools.freeze_walks import answered, document, listed
 
 NOTES = (
-    "The worked examples of a chapter by their ids, and the traces that each exploration draws in a quick run and "
-    "their variations: the configuration, the operations, a hash of all that the reference answers, and how each "
-    "operation ends: 0 is the first outcome, 1 the second. Numbers tell the states of traces as they were drawn."
+    "The worked examples of a chapter by their ids, the traces that each exploration draws, and variations of "
+    "them, each behind the place of the trace it is of: the configuration, the operations, a hash of all that the "
+    "reference answers, and how each operation ends: 0 is the first outcome, 1 the second. Numbers tell the states "
+    "of traces as they were drawn."
 )
 """What the document says of itself."""
 
-LONGEST = 1 << 14
-"""Characters of the longest trace that is frozen: one with a large mask costs more to read than to judge."""
+AMOUNTS = (QUICK_TRACES, CLAUSE_TRACES, TRACES)
+"""Traces that an exploration draws in a quick run, in one on single clauses, and in any other. Of these numbers all
+variations are frozen."""
+
+LONGEST = 1 << 16
+"""Characters of the longest trace that is frozen: one with a larger mask costs more to read than to judge."""
 
 Outcomes = dict[Outcome, str]
 
 
 def compute(chapter: str) -> str:
-    """Have the reference answer a chapter's worked examples and what a quick run explores in it; give the text of
-    the file to freeze."""
+    """Have the reference answer a chapter's worked examples and what a run explores in it; give the text of the
+    file to freeze."""
     outcomes = Outcomes()
     examples = [[e.id, *answered(e.trace, e.trace.ops, outcomes)] for e in examples_of(chapter) if not _counts(e)]
     explored = {
@@ -51,7 +56,7 @@ def compute(chapter: str) -> str:
     }
     head = {"chapter": chapter, "notes": NOTES, "hypothesis": version("hypothesis")}
     head |= {"outcomes": list(map(outcome_text, outcomes)), "examples": examples}
-    return document(head, "explored", json.dumps(explored, indent=1))
+    return document(head, "explored", "{\n" + ",\n".join(map(_text, explored.items())) + "\n}")
 
 
 def _counts(example: Example) -> bool:
@@ -59,14 +64,37 @@ def _counts(example: Example) -> bool:
     return any(column(heading).of in METERED or heading in METERED for row in example.rows for heading in row.said)
 
 
-def _explored(exploration: Exploration, outcomes: Outcomes) -> dict[str, list[list[Any]]]:
-    """What an exploration draws, and its variations; nothing where a trace is long."""
-    drawn = sample.some(exploration.drawn(CHAPTERS), exploration.number(QUICK_TRACES), SEED)
-    varied = {form.name: [*form.suiting(form.some(drawn), claims())] for form in VARIATIONS}
-    if any(len(text(trace)) > LONGEST for traces in (drawn, *varied.values()) for trace in traces):
+def _explored(exploration: Exploration, outcomes: Outcomes) -> Mapping[str, list[list[Any]]]:
+    """What an exploration draws, with the states of each; variations, each behind the place of what it is of.
+    Nothing where a trace that was drawn is long."""
+    drawn = sample.some(exploration.drawn(CHAPTERS), exploration.number(TRACES), SEED)
+    if any(map(is_long, drawn)):
         return {}
-    found = {form: [_line(trace, outcomes) for trace in traces] for form, traces in varied.items()}
-    return {DRAWN: [[*_line(t, outcomes), n] for t, n in zip(drawn, _states(drawn), strict=True)], **found}
+    lines = [[*_line(t, outcomes), states] for t, states in zip(drawn, _states(drawn), strict=True)]
+    return {DRAWN: lines} | {
+        form.name: [
+            [place, *_line(varied, outcomes)]
+            for place in places(form, exploration)
+            if not is_long(varied := form.of(drawn[place]))
+        ]
+        for form in VARIATIONS
+    }
+
+
+def places(form: Variation, exploration: Exploration) -> list[int]:
+    """Tell which of the traces that an exploration draws are judged in a form, in runs of the usual amounts."""
+    return sorted({at for amount in AMOUNTS for at in form.places(exploration.number(amount))})
+
+
+def is_long(trace: Trace) -> bool:
+    """Tell whether a trace is too long to be frozen."""
+    return len(text(trace)) > LONGEST
+
+
+def _text(explored: tuple[str, Mapping[str, list[Any]]]) -> str:
+    """Write what an exploration draws, and the variations."""
+    name, forms = explored
+    return f" {json.dumps(name)}: {{\n" + ",\n".join(map(listed, forms.items())) + "\n }"
 
 
 def text(trace: Trace) -> str:

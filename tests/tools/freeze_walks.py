@@ -37,7 +37,7 @@ def compute(kind: str) -> str:
     walks = {name: [_line(kind, trace, outcomes) for trace in made] for name, made in _made(kind).items()}
     said = {"kind": kind, "notes": NOTES, "chapters": sorted(CHAPTERS)}
     head = {**said, "outcomes": list(map(outcome_text, outcomes))}
-    return document(head, "walks", "{\n" + ",\n".join(map(_text, walks.items())) + "\n}")
+    return document(head, "walks", "{\n" + ",\n".join(map(listed, walks.items())) + "\n}")
 
 
 def _made(kind: str) -> dict[str, Sequence[Trace]]:
@@ -68,6 +68,7 @@ def answered(trace: Trace, ops: Ops, outcomes: dict[Outcome, str]) -> tuple[str,
     return frozen.digest, "".join(outcomes.setdefault(end, sign(len(outcomes))) for end in frozen.outcomes)
 
 
-def _text(walks: tuple[str, list[Any]]) -> str:
-    lines = ",\n".join("   " + json.dumps(line) for line in walks[1])
-    return f"  {json.dumps(walks[0])}: [\n{lines}\n  ]"
+def listed(named: tuple[str, list[Any]]) -> str:
+    """Write traces under their name: each in a line."""
+    lines = ",\n".join("   " + json.dumps(line) for line in named[1])
+    return f"  {json.dumps(named[0])}: [\n{lines}\n  ]"

@@ -7,7 +7,7 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate import frozen_traces
-from kvconform.generate.amounts import QUICK_TRACES, SEED
+from kvconform.generate.amounts import SEED
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.runner.under_test import AdapterUnderTest
@@ -25,8 +25,8 @@ def checks(chapters: Collection[str] = CHAPTERS) -> Iterator[Check]:
 
 def _explore(under_test: AdapterUnderTest, exploration: Exploration, chapter: str) -> None:
     number, counted_as = exploration.number(under_test.traces), exploration.counted_as or chapter
-    quick = under_test.traces == QUICK_TRACES and under_test.seed == SEED
     whole = under_test.adapter.complete and set(under_test.adapter.chapters) == set(CHAPTERS)
-    known = frozen_traces.explored(chapter, exploration.name) if quick and whole else frozen_traces.NONE
+    frozen = whole and under_test.seed == SEED
+    known = frozen_traces.explored(chapter, exploration.name, number) if frozen else frozen_traces.NONE
     drawn = partial(exploration.drawn, under_test.adapter.chapters)
     under_test.explore(drawn, counted_as, number, known)

@@ -1,12 +1,12 @@
-"""Traces frozen with what the reference answers, beside those of covers and large ones: walks, worked examples, and
-what a quick run explores. Walks and explored traces are those of the default seed for a claim of every chapter; for
-an adapter that claims less they are made."""
+"""Traces frozen with what the reference answers, beside those of covers and large ones: walks, worked examples and
+explored traces. Walks and explored traces are those of the default seed for a claim of every chapter. For an
+adapter that claims less they are made."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -63,7 +63,17 @@ def _trace(
 DRAWN = "drawn"
 """Traces as they were drawn; variations of them have names of their own."""
 
-NONE: Mapping[str, tuple[Trace, ...]] = {}
+
+@dataclass(frozen=True)
+class Explored:
+    """What an exploration draws, as far as it is frozen."""
+
+    drawn: tuple[Trace, ...] = ()
+    varied: Mapping[str, Mapping[int, Trace]] = field(default_factory=dict)
+    """Variations, by their names and by the places of the traces that were drawn."""
+
+
+NONE = Explored()
 """Where nothing is frozen."""
 
 
@@ -92,12 +102,19 @@ def example(chapter: str, worked: Example) -> Trace:
 
 
 @cache
-def explored(chapter: str, name: str) -> Mapping[str, tuple[Trace, ...]]:
-    """Give what an exploration of a chapter draws in a quick run of an adapter that claims all, and the variations
-    of it, by their names, or none where nothing is frozen."""
+def explored(chapter: str, name: str, number: int) -> Explored:
+    """Give the first traces, so many, that an exploration of a chapter draws for an adapter that claims all, and
+    variations of them; none where fewer are frozen."""
     document, outcomes = _read(chapter)
-    frozen = document["explored"].get(name, {})
-    return {form: tuple(_trace(chapter, outcomes, *t) for t in each) for form, each in frozen.items()}
+    frozen = dict(document["explored"].get(name, {}))
+    drawn = [_trace(chapter, outcomes, *line) for line in frozen.pop(DRAWN, ())[:number]]
+    if len(drawn) < number:
+        return NONE
+    varied = {
+        form: {place: _trace(chapter, outcomes, *line) for place, *line in lines if place < number}
+        for form, lines in frozen.items()
+    }
+    return Explored(tuple(drawn), varied)
 
 
 def drawn_by(chapter: str) -> str:

@@ -3,10 +3,11 @@ in other forms, or at the geometry of a released model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from random import Random
+from types import MappingProxyType
 from zlib import crc32
 
 from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
@@ -155,9 +156,14 @@ class Variation:
     tells: Callable[[Trace, Description], bool]
     """Whether a trace in this form tells something of an adapter that the trace as it was drawn does not."""
 
-    def some(self, traces: Sequence[Trace]) -> Iterator[Trace]:
-        """Give this form of a share of the traces, or of the last one. The first is the simplest."""
-        return map(self.of, traces[self.share - 1 :: self.share] or traces[-1:])
+    def places(self, number: int) -> range:
+        """Tell which of so many traces are judged in this form: a share of them, or the last one. The first is the
+        simplest."""
+        return range(self.share - 1, number, self.share) or range(max(0, number - 1), number)
+
+    def some(self, traces: Sequence[Trace], known: Mapping[int, Trace] = MappingProxyType({})) -> Iterator[Trace]:
+        """Give this form of a share of the traces. `known`: those that are frozen, by the places of the traces."""
+        return (known.get(place) or self.of(traces[place]) for place in self.places(len(traces)))
 
     def suiting(self, traces: Iterable[Trace], adapter: Description) -> Iterator[Trace]:
         """Fit traces of this form to an adapter. Leave out those that would tell nothing of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any
 
 from kvconform.generate.amounts import FEW, SEED, TRACES
 from kvconform.generate.fit_to_adapter import fitted, shut_out
-from kvconform.generate.frozen_traces import DRAWN, NONE
+from kvconform.generate.frozen_traces import NONE, Explored
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
@@ -235,17 +235,18 @@ class AdapterUnderTest:
         strategy: Callable[[], Any],
         of: str,
         number: int | None = None,
-        known: Mapping[str, Sequence[Trace]] = NONE,
+        known: Explored = NONE,
     ) -> None:
         """Judge traces of a chapter that a strategy draws, `number` or as many as others draw; then variations of
         those that held. A difference that shows in a trace as it was drawn is told of that trace. `known`: what is
         frozen of them. `strategy` makes the strategy, unless they are frozen."""
-        traces = known.get(DRAWN) or sample.some(strategy(), number or self.traces, self.seed)
+        traces = known.drawn or sample.some(strategy(), number or self.traces, self.seed)
         held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
+        varied = known.varied if len(held) == len(traces) else NONE.varied
         for form in VARIATIONS:
             if self.budget_used < 1:
-                varied = known.get(form.name, ()) if len(held) == len(traces) else ()
-                self.judge_all(form.suiting(varied or form.some(held), self.adapter), form.name, of)
+                some = form.some(held, varied.get(form.name, {}))
+                self.judge_all(form.suiting(some, self.adapter), form.name, of)
 
     def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
         """The entry of a failed trial in this adapter's record."""

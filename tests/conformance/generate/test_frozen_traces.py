@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -10,14 +11,15 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.generate import frozen_traces
-from kvconform.generate.amounts import QUICK_TRACES, SEED
-from kvconform.generate.frozen_traces import DRAWN
+from kvconform.generate.amounts import CLAUSE_TRACES, SEED, TRACES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import storage_trial, trial
 from kvconform.oracle.reference import claims
 from kvconform.runner.under_test import AdapterUnderTest
+from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
@@ -34,19 +36,36 @@ def told(trace: Trace) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_what_is_frozen_is_what_a_quick_run_explores(chapter: str) -> None:
+@pytest.mark.parametrize("amount", freeze_traces.AMOUNTS)
+def test_what_is_frozen_is_what_a_run_explores(chapter: str, amount: int) -> None:
     """Else `python -m tools.freeze_vectors traces --write` makes it anew."""
     if frozen_traces.drawn_by(chapter) != version("hypothesis"):
         pytest.skip("another release of Hypothesis draws other traces")
     for exploration in explorations([chapter]).get(chapter, ()):
-        frozen = frozen_traces.explored(chapter, exploration.name)
-        drawn = sample.some(exploration.drawn(CHAPTERS), exploration.number(QUICK_TRACES), SEED)
-        varied = {form.name: [*form.suiting(form.some(drawn), claims())] for form in VARIATIONS}
-        made = {DRAWN: drawn, **varied}
-        long = max(len(freeze_traces.text(t)) for traces in made.values() for t in traces) > freeze_traces.LONGEST
-        assert bool(frozen) != long
-        for form, traces in frozen.items():
-            assert [*map(told, traces)] == [*map(told, made[form])], (exploration.name, form)
+        number = exploration.number(amount)
+        frozen = frozen_traces.explored(chapter, exploration.name, number)
+        drawn = sample.some(exploration.drawn(CHAPTERS), number, SEED)
+        if not frozen.drawn:
+            assert any(map(freeze_traces.is_long, all_drawn(exploration)))
+            continue
+        assert [*map(told, frozen.drawn)] == [*map(told, drawn)]
+        for form in VARIATIONS:
+            for place in form.places(number):
+                made, known = form.of(drawn[place]), frozen.varied[form.name].get(place)
+                assert freeze_traces.is_long(made) if known is None else told(known) == told(made)
+
+
+@cache
+def all_drawn(exploration: Exploration) -> list[Trace]:
+    """What it draws in a run of the usual amount."""
+    return sample.some(exploration.drawn(CHAPTERS), exploration.number(TRACES), SEED)
+
+
+@pytest.mark.parametrize("exploration", ["scored/growing", "growing"])
+def test_of_fewer_frozen_traces_than_a_run_draws_none_is_taken(exploration: str) -> None:
+    whole = frozen_traces.explored("attention", exploration, TRACES)
+    assert len(whole.drawn) == TRACES
+    assert frozen_traces.explored("attention", exploration, TRACES + 1) is frozen_traces.NONE
 
 
 @pytest.mark.parametrize("chapter", one_in(3, CHAPTERS))
@@ -56,8 +75,8 @@ def test_the_reference_answers_as_is_frozen(chapter: str, monkeypatch: pytest.Mo
     explored = [
         t
         for e in explorations([chapter]).get(chapter, ())
-        for traces in frozen_traces.explored(chapter, e.name).values()
-        for t in traces
+        for explored in [frozen_traces.explored(chapter, e.name, e.number(CLAUSE_TRACES))]
+        for t in (*explored.drawn, *(t for varied in explored.varied.values() for t in varied.values()))
     ]
     for trace in [t for t in examples if t.frozen] + explored:
         seen = trial.on(trace, partial(Session, Reference()), claims(), watch=bool(trace.frozen.states))
@@ -72,8 +91,8 @@ def test_examples_that_say_what_operations_cost_are_read_line_by_line() -> None:
 @pytest.mark.parametrize("chapter", one_in(9, CHAPTERS))
 def test_as_many_states_are_counted_as_the_oracle_meets(chapter: str) -> None:
     for exploration in explorations([chapter]).get(chapter, ()):
-        known = frozen_traces.explored(chapter, exploration.name)
-        if known:
+        known = frozen_traces.explored(chapter, exploration.name, exploration.number(CLAUSE_TRACES))
+        if known.drawn:
             counted = [coverage(exploration, each) for each in (known, frozen_traces.NONE)]
             assert counted[0] == counted[1]
 
@@ -83,6 +102,11 @@ class InProcess(AdapterUnderTest):
 
     def session(self, observe: tuple[str, ...]) -> Any:
         return Session(Reference(), observe)
+
+
+def as_read(trace: Trace) -> Trace:
+    """The same trace, its operations as they are read from their text: transitions are told apart by it."""
+    return replace(trace, ops=tuple(notation.operations(freeze_traces.text(trace))))
 
 
 def nothing() -> Any:
@@ -96,9 +120,9 @@ def coverage(exploration: Any, known: Any) -> Any:
     class Nobody:
         has_grown = False
 
-    under_test = InProcess(Nobody(), claims(), traces=QUICK_TRACES)  # type: ignore[arg-type]
+    under_test = InProcess(Nobody(), claims(), traces=CLAUSE_TRACES)  # type: ignore[arg-type]
     with under_test.judging("x") as tally:
-        number = exploration.number(QUICK_TRACES)
-        drawn = nothing if known else partial(exploration.drawn, CHAPTERS)
+        number = exploration.number(CLAUSE_TRACES)
+        drawn = nothing if known.drawn else lambda: exploration.drawn(CHAPTERS).map(as_read)
         under_test.explore(drawn, "x", number, known)
     return tally.coverage

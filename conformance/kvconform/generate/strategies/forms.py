@@ -141,12 +141,17 @@ def _window(config: Config) -> str:
 
 def in_form(trace: Trace, text: str, rounded: Callable[[int], bool] = lambda number: False) -> Trace:
     """The same trace in a form, its rows as much wider as the form needs. `rounded`: which of the operations,
-    by number, get rows that the form rounds. A kind that has no form keeps its rows."""
-    if "form" not in fields_of(trace.kind):
+    by number, get rows that the form rounds. What can have no form keeps its rows."""
+    if not can_have_form(trace):
         return trace
     config = fitting(trace.config, text)
     ops = (_rounded(op) if rounded(number) else op for number, op in enumerate(trace.ops))
     return Trace(trace.kind, config, tuple(ops))
+
+
+def can_have_form(trace: Trace) -> bool:
+    """Tell whether the cache of a trace can be in a form: its kind can, and none of its layers is a state."""
+    return "form" in fields_of(trace.kind) and "state" not in (trace.config.of or "").split(",")
 
 
 def exact(trace: Trace) -> Trace:
@@ -175,7 +180,7 @@ def formed(draw: st.DrawFn, over: Callable[[], Any]) -> Trace:
     is opened beside it in a form that does not fit."""
     text, share = draw(st.sampled_from(FORMS)), draw(st.sampled_from((0, 0, 2, 3)))
     misfit = draw(st.sampled_from(MISFITS))
-    plain = over().filter(lambda trace: "form" in fields_of(trace.kind))
+    plain = over().filter(can_have_form)
     found = in_form(draw(plain), text, lambda number: share > 0 and number % share == 0)
     if "residual" in fields_of(found.kind):
         window = draw(st.sampled_from(WINDOWS))
