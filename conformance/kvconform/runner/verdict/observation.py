@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.other_kinds import moved
@@ -86,9 +87,11 @@ def exercisable(clause: Clause, adapter: Description) -> bool:
     is right."""
     if clause.law:
         return False
-    seen = [_seen(trace, adapter) for trace in _examples(clause, adapter)]
-    rows = shown_with_rows(clause) if any(clause.id in each.exercised() for each in seen) else False
-    return any(clause.id in (each.with_rows() if rows else each.exercised()) for each in seen)
+    seen = (_seen(trace, adapter) for trace in _examples(clause, adapter))
+    first = next((each for each in seen if clause.id in each.exercised()), None)
+    if first is None or not shown_with_rows(clause):
+        return first is not None
+    return any(clause.id in each.with_rows() for each in chain([first], seen))  # no more of them run than needed
 
 
 def shown_with_rows(clause: Clause) -> bool:
@@ -104,12 +107,12 @@ def _shown_with_rows(id: str) -> bool:
     return any(id in trial.run(t, CitingReference(), claims(), clause.level).with_rows() for t in traces)
 
 
-def _examples(clause: Clause, adapter: Description) -> list[Trace]:
+def _examples(clause: Clause, adapter: Description) -> Iterator[Trace]:
     """The clause's examples as the adapter is judged on them: on their own kind, or on others that it claims."""
     own = [example.trace for example in clause.examples]
     kinds = [kind for kind in clause.applies if kind in adapter.chapters]
     others = (moved(trace, kind) for trace in own if trace.kind not in adapter.chapters for kind in kinds)
-    return list(fitted([*own, *(trace for trace in others if trace is not None)], adapter))
+    return fitted(chain(own, (trace for trace in others if trace is not None)), adapter)
 
 
 def _seen(trace: Trace, adapter: Description) -> TrialResult:
