@@ -62,7 +62,7 @@ def test_the_packages_for_adapters_import_nothing_that_windows_lacks() -> None:
         "import os, sys\nfor name in ('fcntl', 'resource', 'pwd', 'grp', 'termios'): sys.modules[name] = None\n"
     )
     lacking += "for name in ('fork', 'setsid', 'getuid', 'killpg', 'wait', 'sysconf'): delattr(os, name)\n"
-    asked = "import kvspec.contract, kvspec.notation, kvref.ring, kvadapters.update, kvspec.reading.clauses"
+    asked = "import kvspec.contract, kvspec.notation, kvref.caches.ring, kvadapters.update, kvspec.reading.clauses"
     ran = subprocess.run([sys.executable, "-c", lacking + asked], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
 

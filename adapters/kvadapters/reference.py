@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref import mem
-from kvref.draft import Round
-from kvref.memory import meter
-from kvref.rope import rotate
+from kvref.abilities.draft import Round
+from kvref.abilities.rope import rotate
+from kvref.memory import mem, meter
 from kvspec import SPEC_VERSION
 from kvspec.contract import CHAPTERS, Cache, Rope
 from kvspec.contract.timing import HostTimed
@@ -23,7 +22,7 @@ from kvspec.registry import CACHES, ByKind
 class Reference(HostTimed):
     """Every kind at level storage, growing as the spec says. Subclass it and change `caches` for a variant."""
 
-    caches: ClassVar[Mapping[str, Any]] = ByKind("kvref")
+    caches: ClassVar[Mapping[str, Any]] = ByKind("kvref.caches")
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims: everything."""

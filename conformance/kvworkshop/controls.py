@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
 from kvconform.bugs.mutant import Mutant, says
-from kvref.growing import Growing
-from kvref.ring import Ring
-from kvref.store import Store
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
+from kvref.caches.store import Store
 from kvspec.contract import CHAPTERS, Pair, Readable
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window

@@ -12,8 +12,8 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvconform.bugs.mutant import Mutant, says
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config

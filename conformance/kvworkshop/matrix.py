@@ -16,7 +16,7 @@ from kvspec.records.mutants import Matrix, MutantRecord, result
 from kvworkshop.hunt import HuntResult
 
 CODE = re.compile(r" \((?:<[^<>]+>|\w+\.py):\d+\)|\bkv\w+(?:\.\w+)*\.(?=[A-Z])")
-"""The place of code in an error message: ` (store.py:37)`, or `kvref.growing.` before a class."""
+"""The place of code in an error message: ` (store.py:37)`, or `kvref.caches.growing.` before a class."""
 
 
 def made(

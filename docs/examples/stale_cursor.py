@@ -8,7 +8,7 @@ The offset and every row are right until the next append: it writes a row to a s
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 
 
 class StaleCursor(Ring):

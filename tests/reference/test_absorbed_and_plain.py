@@ -12,9 +12,9 @@ import pytest
 from kvadapters import find
 from kvadapters.reference import Reference
 from kvconform.bugs import planting
-from kvref import rope
-from kvref.forms import Kept
-from kvref.growing import Growing
+from kvref.abilities import rope
+from kvref.caches.growing import Growing
+from kvref.memory.forms import Kept
 from kvspec.contract import Attention, Pair
 from kvspec.contract.attention import Rope
 from kvspec.geometry import Array

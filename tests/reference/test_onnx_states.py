@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
-from kvref import fold
+from kvref.arithmetic import fold
 from kvspec.geometry import Array, Config
 
 UNIT = 2.0**-24

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kvgpu.memory import rope_angles as device_angles
-from kvref import rope
+from kvref.abilities import rope
 from kvref.arithmetic import rope_angles, rope_tables
 from kvref.list_model import rope as listed_rope
 from kvspec.contract import Rope

@@ -33,7 +33,7 @@ def text_of(package: object, *patterns: str) -> str:
     return "\n".join(f.read_text() for f in files)
 
 
-REFERENCE = text_of(kvref, "*.py") + text_of(kvref.arithmetic) + text_of(kvref.memory)
+REFERENCE = "".join(text_of(kvref, f"{room}/*.py") for room in ("caches", "abilities", "arithmetic", "memory"))
 LISTS = text_of(kvref.list_model)
 OPERATION = (
     text_of(kvconform, "oracle/citing.py", "judge/ledger.py")

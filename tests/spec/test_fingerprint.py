@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
-from kvref.store import Store
+from kvref.caches.store import Store
 from kvspec import fingerprint as sums
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array

@@ -13,9 +13,9 @@ from kvconform.bugs.known_bugs import known_bugs
 from kvconform.bugs.planting import reference_with
 from kvconform.judge import trial
 from kvconform.judge.worked_examples import disagreements
-from kvref import mem
-from kvref.draft import Round
-from kvref.store import Store
+from kvref.abilities.draft import Round
+from kvref.caches.store import Store
+from kvref.memory import mem
 from kvspec.contract import description
 from kvspec.errors import Refused
 from kvspec.geometry import Config

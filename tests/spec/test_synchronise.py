@@ -18,7 +18,7 @@ from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Lengths, Pair, Readable, description
 from kvspec.geometry import Array, Config
 from kvspec.notation import from_sentence, sentence

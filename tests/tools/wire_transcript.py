@@ -14,7 +14,7 @@ from kvadapters.reference import Reference
 from kvadapters.serve import Server
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.worker.remote_session import RemoteSession
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 from kvspec import notation
 from kvspec.wire import framing
 

@@ -16,16 +16,16 @@ import numpy as np
 from kvadapters.reference import Reference
 from kvconform.bugs.catalogue import CLASSES, SEEN
 from kvconform.bugs.mutant import Mutant, says
-from kvref.attention import Answering, Seen
-from kvref.bucket import Bucket
-from kvref.draft import Layer, Round, speculative
-from kvref.growing import Growing
+from kvref.abilities.attention import Answering, Seen
+from kvref.abilities.draft import Layer, Round, speculative
+from kvref.abilities.tree import Tree
+from kvref.caches.bucket import Bucket
+from kvref.caches.growing import Growing
+from kvref.caches.page import Pages
+from kvref.caches.ring import Ring
+from kvref.caches.store import Store
 from kvref.memory.compiled_graph import Graph
 from kvref.memory.page_pool import Pool
-from kvref.page import Pages
-from kvref.ring import Ring
-from kvref.store import Store
-from kvref.tree import Tree
 from kvspec.contract import Pair
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array, Config

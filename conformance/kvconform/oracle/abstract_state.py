@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvref.forms import Kept
+from kvref.memory.forms import Kept
 from kvref.memory.residual import Residual
 from kvspec.geometry import Array, Pair
 from kvspec.rows.book import SerialBook
@@ -19,17 +19,17 @@ from kvspec.rows.serials import ZEROED
 from kvspec.session.driver import Session
 
 if TYPE_CHECKING:  # a trace has caches of few kinds
-    from kvref.batch import Batch
-    from kvref.bounded import Bounded
-    from kvref.bucket import Bucket
-    from kvref.copy import Buffer
-    from kvref.growing import Growing
-    from kvref.page import Pages
-    from kvref.ragged import Ragged
-    from kvref.ring import Ring
-    from kvref.sink import Sink
-    from kvref.snapshot import Snapshot
-    from kvref.store import Store
+    from kvref.abilities.batch import Batch
+    from kvref.abilities.snapshot import Snapshot
+    from kvref.caches.bounded import Bounded
+    from kvref.caches.bucket import Bucket
+    from kvref.caches.copy import Buffer
+    from kvref.caches.growing import Growing
+    from kvref.caches.page import Pages
+    from kvref.caches.ragged import Ragged
+    from kvref.caches.ring import Ring
+    from kvref.caches.sink import Sink
+    from kvref.caches.store import Store
 
 Key = tuple[Any, ...]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
+from kvref.caches.page import Pages
 from kvref.cite import cite
 from kvref.memory.page_pool import Pool
-from kvref.page import Pages
 from kvspec.geometry import Config
 from kvworkshop.correct_variants.variant import Variant
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
+from kvref.caches.store import Store
 from kvref.memory import meter
-from kvref.store import Store
 from kvspec.geometry import Array
 from kvworkshop.correct_variants.variant import Variant
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import DTYPES, Config
 from kvworkshop.fakes import Fake

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref.ragged import Ragged
+from kvref.caches.ragged import Ragged
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvworkshop.correct_variants.variant import Variant

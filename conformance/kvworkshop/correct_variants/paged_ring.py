@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref import masks, snapshot
-from kvref.draft import Layer, Round, speculative
+from kvref.abilities import masks, snapshot
+from kvref.abilities.draft import Layer, Round, speculative
+from kvref.abilities.snapshot import Snapshot
 from kvref.memory.rows import Rows, count
-from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, Array, Config

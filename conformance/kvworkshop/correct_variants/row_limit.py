@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref import masks
-from kvref.bounded import Bounded
+from kvref.abilities import masks
+from kvref.caches.bounded import Bounded
 from kvref.memory.rows import Rows
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, Array

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref.page import Pages
-from kvref.transfers import Numbered
+from kvref.abilities.transfers import Numbered
+from kvref.caches.page import Pages
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvworkshop.correct_variants.variant import Variant

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref.bounded import Bounded
-from kvref.growing import Growing
+from kvref.caches.bounded import Bounded
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
+from kvref.caches.sink import Sink
+from kvref.caches.store import Store
 from kvref.memory import meter
 from kvref.memory.rows import Rows
-from kvref.ring import Ring
-from kvref.sink import Sink
-from kvref.store import Store
 from kvspec.geometry import Array, Config
 from kvworkshop.correct_variants.variant import Variant
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kvref import snapshot
-from kvref.growing import Growing
-from kvref.snapshot import Snapshot
+from kvref.abilities import snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config

@@ -11,8 +11,8 @@ import numpy as np
 
 from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
-from kvref.forms import Kept, cite_attended
 from kvref.memory import meter
+from kvref.memory.forms import Kept, cite_attended
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvref import forms
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, meter
 from kvspec.contract import Pair
 from kvspec.geometry import Config
 

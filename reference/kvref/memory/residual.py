@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvref.cite import cite
-from kvref.forms import is_encoded
 from kvref.memory import meter
+from kvref.memory.forms import is_encoded
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, newest

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvref import forms
-from kvref.memory import meter
+from kvref.memory import forms, meter
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 

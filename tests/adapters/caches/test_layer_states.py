@@ -9,7 +9,7 @@ import pytest
 
 from kvgpu.adapter import Caches
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvref import fold
+from kvref.arithmetic import fold
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support import slow

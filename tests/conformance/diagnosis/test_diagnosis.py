@@ -29,7 +29,7 @@ from kvconform.diagnosis.neighbours import neighbours
 from kvconform.judge import trial
 from kvconform.runner import journal
 from kvconform.runner.record.record import kept
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 from kvreports import json_file
 from kvreports.run import diagnosis as diagnosis_report
 from kvreports.run import text as run_text

@@ -14,8 +14,8 @@ from kvconform.generate.registry import planned
 from kvconform.generate.strategies import ring, snapshot
 from kvconform.vectors import files
 from kvref.arithmetic.rope_scaling import ends
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec import notation
 from kvspec.rope.scaling import YaRN, parsed
 from kvspec.trace import from_json

@@ -21,7 +21,7 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import alike, blind, inputs
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Description, description
 from kvspec.errors import Refused
 from kvspec.notation import from_sentence, sentence

@@ -15,7 +15,7 @@ from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvref.attention import Answering, Seen
+from kvref.abilities.attention import Answering, Seen
 from kvspec.contract import Pair, description
 from kvspec.geometry import DTYPES, Array
 from kvspec.notation import from_sentence, sentence

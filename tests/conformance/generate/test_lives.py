@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kvref.masks
+import kvref.abilities.masks
 from kvconform.checks import walks
 from kvconform.generate import frozen_traces, lives
-from kvref.batch import Batch
-from kvref.bucket import Bucket
-from kvref.copy import Buffer
-from kvref.draft import Layer
-from kvref.forms import Kept
-from kvref.growing import Growing
-from kvref.keyed import Keyed
-from kvref.layers import Layers
+from kvref.abilities.batch import Batch
+from kvref.abilities.draft import Layer
+from kvref.caches.bucket import Bucket
+from kvref.caches.copy import Buffer
+from kvref.caches.growing import Growing
+from kvref.caches.keyed import Keyed
+from kvref.caches.layers import Layers
+from kvref.caches.page import Pages
+from kvref.caches.ragged import Ragged
+from kvref.caches.ring import Ring
+from kvref.caches.sink import Sink
+from kvref.caches.store import Store
+from kvref.memory.forms import Kept
 from kvref.memory.page_pool import Pool
-from kvref.page import Pages
-from kvref.ragged import Ragged
-from kvref.ring import Ring
-from kvref.sink import Sink
-from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.operations.table import each_of, parts_of
@@ -215,8 +215,8 @@ def test_what_is_wrong_at_real_sizes_alone_is_found(patch: Patch, monkeypatch: p
 
 
 def test_a_mask_of_many_heads_or_sequences_is_read_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    gathered, traces = kvref.masks.gathered, frozen_traces.walks("ring", frozen_traces.LIVES)
-    monkeypatch.setattr(kvref.masks, "gathered", lambda *given: _first_heads(gathered(*given)))
+    gathered, traces = kvref.abilities.masks.gathered, frozen_traces.walks("ring", frozen_traces.LIVES)
+    monkeypatch.setattr(kvref.abilities.masks, "gathered", lambda *given: _first_heads(gathered(*given)))
     assert any(map(_differs, traces))
 
 

@@ -15,11 +15,11 @@ from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.walks import SCALES, given, left_over
 from kvconform.judge import trial
 from kvconform.judge.lockstep import observables
-from kvref.growing import Growing
-from kvref.keyed import Keyed
-from kvref.layer_rows import Kept, SavedLayers
-from kvref.layers import Layers, View
-from kvref.snapshot import Snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
+from kvref.caches.keyed import Keyed
+from kvref.caches.layer_rows import Kept, SavedLayers
+from kvref.caches.layers import Layers, View
 from kvspec.contract import CHAPTERS, Attention, Pair, Request, description
 from kvspec.geometry import Array, Config
 from kvspec.session.driver import Session

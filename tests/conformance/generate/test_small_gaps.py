@@ -15,12 +15,12 @@ from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvref import mem
-from kvref.attention_store import CapturedAttention
-from kvref.growing import Growing
-from kvref.ragged import Ragged
-from kvref.ring import Ring
-from kvref.store import Store
+from kvref.abilities.attention_store import CapturedAttention
+from kvref.caches.growing import Growing
+from kvref.caches.ragged import Ragged
+from kvref.caches.ring import Ring
+from kvref.caches.store import Store
+from kvref.memory import mem
 from kvspec.contract import Pair, Readable, description
 from kvspec.geometry import Array, Config
 from kvspec.reading.clauses import index

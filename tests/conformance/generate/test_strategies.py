@@ -14,7 +14,7 @@ from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.variations import VARIATIONS
-from kvref.store import Store
+from kvref.caches.store import Store
 from kvspec import notation
 from kvspec.contract import CHAPTERS, description
 from kvspec.operations.table import OPERATIONS

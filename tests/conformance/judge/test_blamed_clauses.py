@@ -14,8 +14,8 @@ from kvconform.bugs.known_bugs import known_bugs
 from kvconform.bugs.mutant import Mutant
 from kvconform.checks import covers, examples
 from kvconform.generate import frozen_covers
-from kvref.growing import Growing
-from kvref.snapshot import Snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
 from kvspec.chapters import LETTERS
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.geometry import Config

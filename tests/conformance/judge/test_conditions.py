@@ -9,9 +9,9 @@ import pytest
 from kvconform.bugs.known_bugs import known_bugs
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference, claims
-from kvref.growing import Growing
-from kvref.page import Pages
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.page import Pages
+from kvref.caches.ring import Ring
 from kvspec import notation
 from kvspec.contract import Pair
 from kvspec.geometry import Array

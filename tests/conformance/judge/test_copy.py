@@ -14,7 +14,7 @@ from kvconform.generate import frozen_covers
 from kvconform.generate.fit_to_adapter import suits, within
 from kvconform.generate.strategies import copy
 from kvconform.laws import registry
-from kvref.copy import Buffer
+from kvref.caches.copy import Buffer
 from kvspec.contract import Pair, description
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config

@@ -16,7 +16,7 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.variations import alike, blind
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvref.page import Pages
+from kvref.caches.page import Pages
 from kvspec.contract import description
 from kvspec.geometry import Config
 from kvspec.notation import from_sentence, sentence

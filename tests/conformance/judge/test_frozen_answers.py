@@ -22,8 +22,8 @@ from kvconform.judge import frozen_answers, lockstep, storage_trial, trial, visi
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import claims
-from kvref.growing import Growing
-from kvref.store import Store
+from kvref.caches.growing import Growing
+from kvref.caches.store import Store
 from kvspec.contract import CHAPTERS, Pair, description
 from kvspec.registry import KINDS
 from kvspec.session.driver import Session

@@ -10,7 +10,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.judge import trial
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair, Readable, description
 from kvspec.geometry import Array
 from kvspec.notation import from_sentence

@@ -10,8 +10,8 @@ from kvadapters.reference import Reference
 from kvconform.checks import laws
 from kvconform.generate.fit_to_adapter import within
 from kvconform.laws.registry import LAWS
-from kvref.keyed import Keyed
-from kvref.page import Pages
+from kvref.caches.keyed import Keyed
+from kvref.caches.page import Pages
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.contract.pools import Request

@@ -15,9 +15,9 @@ from kvconform.generate import frozen_covers
 from kvconform.generate.strategies import page
 from kvconform.judge import page_tables, trial
 from kvconform.laws.registry import LAWS
+from kvref.abilities.transfers import Numbered
+from kvref.caches.page import Pages
 from kvref.memory import meter
-from kvref.page import Pages
-from kvref.transfers import Numbered
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput

@@ -12,8 +12,8 @@ from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import description
 from kvspec.notation import from_sentence
 from kvspec.session.driver import Session

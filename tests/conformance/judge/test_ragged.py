@@ -16,8 +16,8 @@ from kvconform.judge import storage
 from kvconform.laws.registry import LAWS
 from kvconform.oracle.deviating import Deviating
 from kvconform.oracle.list_model import ListModelSession
+from kvref.caches.ragged import Ragged
 from kvref.list_model.ragged import RaggedModel
-from kvref.ragged import Ragged
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.errors import BadInput

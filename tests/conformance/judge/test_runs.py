@@ -8,7 +8,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.judge import trial
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import description
 from kvspec.notation import from_sentence
 from kvspec.session.driver import Session

@@ -11,7 +11,7 @@ from kvconform.bugs.known_bugs import known_bugs
 from kvconform.bugs.planting import having
 from kvconform.checks import laws
 from kvconform.laws.registry import LAWS
-from kvref.bucket import Bucket
+from kvref.caches.bucket import Bucket
 from support.running.local_adapter import LocalAdapter, fails
 from support.slow import one_in
 

@@ -14,8 +14,8 @@ from kvconform.judge import trial
 from kvconform.laws.law import Law, Sides
 from kvconform.laws.registry import LAWS
 from kvconform.oracle.reference import CitingReference
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Pair, description
 from kvspec.trace import Trace, used_chapters
 from support import slow

@@ -23,7 +23,7 @@ from kvconform.bugs.time_limit import Hang, time_limit
 from kvconform.bugs.trace_sources import Item
 from kvconform.checks.suite import suite
 from kvconform.judge.trial_result import TrialResult
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair
 from kvspec.contract.description import description
 from kvspec.geometry import Array

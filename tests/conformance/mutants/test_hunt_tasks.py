@@ -13,7 +13,7 @@ import pytest
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.trace_sources import Hints, Item
 from kvconform.runner.pool import opened
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec import notation
 from kvspec.errors import CannotRun
 from kvworkshop import hunt, hunt_tasks

@@ -63,8 +63,8 @@ def test_a_place_begins_the_id(every: list[Mutant]) -> None:
     ("message", "frozen"),
     [
         ("found error (TypeError: no (store.py:37))", "found error (TypeError: no)"),
-        ("error (KeyError: 'a' (<kvref.ring changed>:3))", "error (KeyError: 'a')"),
-        ("TypeError: kvref.growing.Growing.append() argument", "TypeError: Growing.append() argument"),
+        ("error (KeyError: 'a' (<kvref.caches.ring changed>:3))", "error (KeyError: 'a')"),
+        ("TypeError: kvref.caches.growing.Growing.append() argument", "TypeError: Growing.append() argument"),
         ("offset: expected 3 (of 4), found 2", "offset: expected 3 (of 4), found 2"),
     ],
 )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import kvadapters.reference  # noqa: F401 - so that everything is there before
-import kvref.growing
-import kvref.masks
+import kvref.abilities.masks
+import kvref.caches.growing
 from kvspec.geometry import Config
 from kvworkshop.systematic import modules, patched_modules
 
@@ -52,27 +52,28 @@ def as_it_was() -> Iterator[None]:
 def test_everything_named_is_executed_anew_and_is_of_one_piece() -> None:
     module = reference()
     made = growing(module)
-    assert made is not kvref.growing.Growing and made.__module__ == "kvref.growing"
+    assert made is not kvref.caches.growing.Growing and made.__module__ == "kvref.caches.growing"
     known = names(module)
-    for name in ("masks", "mem", "snapshot"):
-        assert known[name].__name__ == f"kvref.{name}" and known[name] is not sys.modules[f"kvref.{name}"]
+    for name in ("abilities.masks", "memory.mem", "abilities.snapshot"):
+        made = known[name.partition(".")[2]]
+        assert made.__name__ == f"kvref.{name}" and made is not sys.modules[f"kvref.{name}"]
     assert known["refusals"] is sys.modules["kvspec.refusals.common"], "what is not named is shared"
 
 
 def test_a_module_imported_from_its_package_is_the_changed_one() -> None:
-    changed = patched_modules.text("kvref.masks") + "\nCHANGED = True\n"
-    assert names(reference({"kvref.masks": changed}))["masks"].CHANGED
-    assert not hasattr(kvref.masks, "CHANGED")
+    changed = patched_modules.text("kvref.abilities.masks") + "\nCHANGED = True\n"
+    assert names(reference({"kvref.abilities.masks": changed}))["masks"].CHANGED
+    assert not hasattr(kvref.abilities.masks, "CHANGED")
 
 
 def test_a_changed_text_is_what_runs_and_the_sound_one_still_does() -> None:
-    sound = patched_modules.text("kvref.growing")
+    sound = patched_modules.text("kvref.caches.growing")
     wrong = sound.replace("Lengths(self.offset, self.offset", "Lengths(7, self.offset")
     assert wrong != sound
     config = Config()
-    assert growing(reference({"kvref.growing": wrong}))(config).lengths().offset == 7
+    assert growing(reference({"kvref.caches.growing": wrong}))(config).lengths().offset == 7
     assert growing(reference())(config).lengths().offset == 0
-    assert kvref.growing.Growing(config).lengths().offset == 0
+    assert kvref.caches.growing.Growing(config).lengths().offset == 0
 
 
 def test_copies_share_no_state() -> None:
@@ -83,7 +84,7 @@ def test_copies_share_no_state() -> None:
 
 def test_a_text_that_fails_leaves_everything_as_it_was() -> None:
     with pytest.raises(ZeroDivisionError):
-        reference({"kvref.ring": "1 / 0"})
+        reference({"kvref.caches.ring": "1 / 0"})
 
 
 def test_a_module_that_nobody_had_is_nobodys_afterwards() -> None:

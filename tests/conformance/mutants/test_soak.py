@@ -19,7 +19,7 @@ from kvconform import cli
 from kvconform.generate.variations import VARIATIONS
 from kvconform.runner.pool import opened
 from kvconform.worker import memory
-from kvref.store import Store
+from kvref.caches.store import Store
 from kvspec import notation
 from kvspec.trace import from_json
 from kvworkshop import correct_variants, soak

@@ -18,9 +18,9 @@ from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import claims
-from kvref.growing import Growing
-from kvref.ring import Ring
-from kvref.snapshot import Snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Claim
 from kvspec.trace import Trace
 from kvworkshop.commands import prove as prove_command

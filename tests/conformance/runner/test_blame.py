@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvconform.runner.verdict.verdict import lacks
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair, Readable
 from kvspec.reading.clauses import index
 from support.fakes import fresh_bugs

@@ -14,7 +14,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.cli import main
 from kvconform.vectors import export, files, verify
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 from kvspec.errors import BadInput
 from support.readers.plain_reader import CHANGES, changed, expected, flip
 from support.slow import one_in

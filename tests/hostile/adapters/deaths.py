@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvworkshop.fakes import Fake

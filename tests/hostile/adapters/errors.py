@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Lengths
 from kvspec.errors import Refused
 from kvspec.geometry import Array

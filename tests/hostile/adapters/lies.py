@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Cache, Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvworkshop.fakes import Fake

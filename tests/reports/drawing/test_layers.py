@@ -12,9 +12,9 @@ from msgspec import to_builtins
 
 from kvadapters.reference import Reference
 from kvconform.runner.under_test import failure
-from kvref.copy import Buffer
-from kvref.growing import Growing
-from kvref.store import Store
+from kvref.caches.copy import Buffer
+from kvref.caches.growing import Growing
+from kvref.caches.store import Store
 from kvreports.drawing.frames import LAYERS, frames
 from kvreports.drawing.svg import draw_svg
 from kvreports.drawing.text import draw

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref import rope
+from kvref.abilities import rope
 from kvref.list_model.attention_bound import Scoring, weighed
 from kvref.list_model.rows import U
 from kvspec.contract import Attention

@@ -15,8 +15,8 @@ from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.memory.layout import Place
 from kvgpu.runtime import Block, Runtime
+from kvref.abilities.attention import Seen
 from kvref.arithmetic.strict_attention import attend
-from kvref.attention import Seen
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Window
 from support.device.attention_pair import settled

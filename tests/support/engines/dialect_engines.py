@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.update import UpdateAdapter, UpdateCache, from_update
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
 from kvworkshop.correct_variants.shares_pages import PagesShared

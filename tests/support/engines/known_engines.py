@@ -8,7 +8,7 @@ import numpy as np
 
 from kvadapters.reference import Reference
 from kvadapters.update import from_update
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.geometry import DTYPES
 from support.engines.update_engines import WindowCache, adapter
 

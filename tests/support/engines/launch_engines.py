@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvref.memory import meter
 from kvspec.geometry import Array
 

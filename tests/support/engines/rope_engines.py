@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref.rope import pairs
+from kvref.abilities.rope import pairs
 from kvspec.contract import Rope
 from kvspec.errors import Refused
 from kvspec.geometry import Array

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref.page import Numbered, Pages
+from kvref.caches.page import Numbered, Pages
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvworkshop.correct_variants.shares_pages import PagesShared, SharesPages

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvadapters.reference import Reference
-from kvref.draft import Round
+from kvref.abilities.draft import Round
 
 
 class WritesThrough(Round):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref import masks
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.abilities import masks
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import Array
 from kvspec.masks import Explicit, Logical

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Config

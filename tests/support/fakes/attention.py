@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kvadapters.reference import Reference
-from kvref.growing import Growing
-from kvref.page import Pages
+from kvref.caches.growing import Growing
+from kvref.caches.page import Pages
 from kvspec.contract import Attention
 from kvspec.errors import Refused
 from kvspec.geometry import Array

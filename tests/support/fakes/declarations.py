@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kvadapters.reference import Reference
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvconform.bugs.planting import having
-from kvref import masks
-from kvref.bounded import Bounded
-from kvref.growing import Growing
+from kvref.abilities import masks
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.bounded import Bounded
+from kvref.caches.growing import Growing
+from kvref.caches.page import Pages
+from kvref.caches.ring import Ring
+from kvref.caches.sink import Sink
+from kvref.caches.store import Store
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import count
-from kvref.page import Pages
-from kvref.ring import Ring
-from kvref.sink import Sink
-from kvref.snapshot import Snapshot
-from kvref.store import Store
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Causal, Explicit, Logical, Window

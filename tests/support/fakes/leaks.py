@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.geometry import Array
 from kvworkshop.fakes import Fake
 

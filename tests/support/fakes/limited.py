@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kvadapters.reference import Reference
-from kvref.ring import Ring
+from kvref.caches.ring import Ring
 from kvspec.contract import Lengths
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config

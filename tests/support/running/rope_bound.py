@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvref import rope
+from kvref.abilities import rope
 from kvref.list_model import rope as listed
 from kvspec.geometry import Array
 from support.samples.released_ropes import Call, Released

@@ -9,11 +9,11 @@ from itertools import count
 import numpy as np
 
 from kvconform.bugs.planting import Over, planted
-from kvref.batch import Captured
-from kvref.growing import Growing
+from kvref.abilities.batch import Captured
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
+from kvref.caches.store import Store
 from kvref.memory.page_pool import Pool
-from kvref.snapshot import Snapshot
-from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 

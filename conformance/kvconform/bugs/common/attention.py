@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kvconform.bugs.planting import planted
+from kvref.abilities.attention import Answering, Seen
 from kvref.arithmetic import scored_attention
-from kvref.attention import Answering, Seen
-from kvref.store import Store
+from kvref.caches.store import Store
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 from kvspec.masks import Explicit

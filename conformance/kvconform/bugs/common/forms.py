@@ -8,7 +8,7 @@ from kvconform.bugs.planting import planted
 from kvconform.bugs.real.forms import Apart, Coding, Laying, coded, codes
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair
 from kvspec.forms import Form, grouped
 from kvspec.geometry import Array, Config

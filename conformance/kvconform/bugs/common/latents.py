@@ -10,13 +10,13 @@ import numpy as np
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import Over, planted
 from kvconform.bugs.real.forms import Coding, Laying, coded, without_the_rest
-from kvref import rope
-from kvref.forms import Kept
-from kvref.growing import Growing
+from kvref.abilities import rope
+from kvref.caches.growing import Growing
+from kvref.caches.ragged import Ragged
+from kvref.caches.ring import Ring
+from kvref.caches.store import Store
+from kvref.memory.forms import Kept
 from kvref.memory.rows import Rows
-from kvref.ragged import Ragged
-from kvref.ring import Ring
-from kvref.store import Store
 from kvspec.contract import Attention, Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config, still

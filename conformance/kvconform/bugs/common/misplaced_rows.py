@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvref.memory.rows import count
 from kvspec.contract import Pair
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import Over, planted
-from kvref.growing import Growing
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
 from kvref.memory.rows import count
-from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from kvconform.bugs.planting import Over, planted
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.ragged import Ragged
+from kvref.caches.store import Store
 from kvref.memory.rows import count
-from kvref.ragged import Ragged
-from kvref.snapshot import Snapshot
-from kvref.store import Store
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array

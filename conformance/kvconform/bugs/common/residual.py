@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvref import mem
-from kvref.forms import is_encoded
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
+from kvref.memory import mem
+from kvref.memory.forms import is_encoded
 from kvref.memory.residual import Residual
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Attention, Pair

@@ -9,8 +9,8 @@ import numpy as np
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.rope import InSections, Scaled, by_axes, divided, divisors
+from kvref.abilities.rope import demand
 from kvref.list_model import rope_scaling as listed
-from kvref.rope import demand
 from kvspec.contract import Rope
 from kvspec.geometry import Array
 from kvspec.rope.scaling import NTK, Linear, Llama3, LongRoPE, Scaling, YaRN

@@ -9,12 +9,12 @@ import numpy as np
 
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.forms import codes, leave
-from kvref.bucket import Bucket
-from kvref.copy import Buffer
+from kvref.caches.bucket import Bucket
+from kvref.caches.copy import Buffer
+from kvref.caches.ragged import Ragged
+from kvref.caches.store import Store
 from kvref.memory.compiled_graph import Handles
 from kvref.memory.page_pool import Pool
-from kvref.ragged import Ragged
-from kvref.store import Store
 from kvspec.contract import Pair
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
-from kvref.snapshot import Snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 

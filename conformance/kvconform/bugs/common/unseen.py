@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import Over, planted
-from kvref.growing import Growing
-from kvref.snapshot import Snapshot
-from kvref.store import Store
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.growing import Growing
+from kvref.caches.store import Store
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvconform.bugs.planting import planted
-from kvref.bucket import Bucket
-from kvref.copy import Buffer
+from kvref.abilities.transfers import Numbered
+from kvref.caches.bucket import Bucket
+from kvref.caches.copy import Buffer
+from kvref.caches.page import Pages
+from kvref.caches.ragged import Ragged
 from kvref.memory.compiled_graph import Handles
-from kvref.page import Pages
-from kvref.ragged import Ragged
-from kvref.transfers import Numbered
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import Array, Config
 

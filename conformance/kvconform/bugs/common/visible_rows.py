@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
+from kvref.abilities.attention import Answering, Seen
 from kvref.arithmetic import scored_attention, strict_attention
-from kvref.attention import Answering, Seen
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from kvconform.bugs.planting import planted
 from kvconform.bugs.real.store import RoomForOne
+from kvref.abilities.attention import Answering, Seen
+from kvref.abilities.attention_store import CapturedAttention
 from kvref.arithmetic import strict_attention
-from kvref.attention import Answering, Seen
-from kvref.attention_store import CapturedAttention
-from kvref.growing import Growing
-from kvref.ring import Ring
-from kvref.store import Store
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
+from kvref.caches.store import Store
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Explicit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.batch import Batch, Captured
-from kvref.store import Store
+from kvref.abilities.batch import Batch, Captured
+from kvref.caches.store import Store
 from kvspec.geometry import Array
 from kvspec.refusals import common
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvref.bucket import Bucket
+from kvref.caches.bucket import Bucket
 from kvref.memory.compiled_graph import over
 from kvspec.contract import Pair
 from kvspec.geometry import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.bugs.planting import planted
-from kvref.copy import Buffer
+from kvref.caches.copy import Buffer
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 
 
 @planted("SNAP-12", breaks="DRAFT-12", anomaly="missing-refusal")

@@ -10,12 +10,12 @@ import numpy as np
 from kvconform.bugs.planting import Over, planted
 from kvref.arithmetic import forms
 from kvref.arithmetic.forms import Parts
-from kvref.forms import Kept, is_encoded
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
+from kvref.caches.ragged import Ragged
+from kvref.caches.ring import Ring
+from kvref.memory.forms import Kept, is_encoded
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import Rows
-from kvref.ragged import Ragged
-from kvref.ring import Ring
 from kvspec.contract import Attention, Pair
 from kvspec.forms import FLOATS, Form, grouped
 from kvspec.geometry import DTYPES, Array, Config, still

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.keyed import History, Keyed, Running
+from kvref.caches.keyed import History, Keyed, Running
 from kvspec.geometry import Array
 
 

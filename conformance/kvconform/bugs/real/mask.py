@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from kvconform.bugs.planting import planted
-from kvref import masks
-from kvref.draft import Round
-from kvref.growing import Growing
+from kvref.abilities import masks
+from kvref.abilities.draft import Round
+from kvref.caches.growing import Growing
 from kvspec.geometry import Array
 from kvspec.masks import Explicit, Logical, Window
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 
 
 @planted("MEM-01", breaks="MEM-1 MEM-10")

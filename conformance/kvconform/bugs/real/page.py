@@ -7,9 +7,9 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from kvconform.bugs.planting import planted
+from kvref.abilities.transfers import Numbered
+from kvref.caches.page import Pages
 from kvref.memory.page_pool import Pool
-from kvref.page import Pages
-from kvref.transfers import Numbered
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvconform.bugs.planting import planted
-from kvref.ragged import Ragged
+from kvref.caches.ragged import Ragged
 from kvspec.geometry import Array
 
 

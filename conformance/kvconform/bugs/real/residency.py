@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
+from kvref.caches.growing import Growing
 from kvref.memory import meter
 
 

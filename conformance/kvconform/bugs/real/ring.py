@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.growing import Growing
-from kvref.ring import Ring
+from kvref.caches.growing import Growing
+from kvref.caches.ring import Ring
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 from kvspec.refusals import common

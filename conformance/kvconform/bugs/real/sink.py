@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.sink import Sink
+from kvref.caches.sink import Sink
 from kvspec.geometry import Array
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvconform.bugs.planting import planted
-from kvref.ring import Ring
-from kvref.snapshot import Snapshot
+from kvref.abilities.snapshot import Snapshot
+from kvref.caches.ring import Ring
 
 
 @planted("MERGE-01", breaks="SNAP-13", anomaly="missing-refusal")

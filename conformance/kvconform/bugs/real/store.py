@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvconform.bugs.planting import planted
-from kvref.store import Store
+from kvref.caches.store import Store
 from kvspec.contract import Pair
 
 

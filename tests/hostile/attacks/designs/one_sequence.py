@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from hostile.attacks.designs.rows import Row, arrays_of, check, demand, rows_of
-from kvref import masks
+from kvref.abilities import masks
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import Array, Config, fits
 from kvspec.masks import Logical

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import index
 
-from kvref import attention, forms, mem, rope
-from kvref.attention import Seen
+from kvref.abilities import attention, rope
+from kvref.abilities.attention import Seen
+from kvref.abilities.transfers import Numbered, Transfer, Transfers
 from kvref.cite import cite
+from kvref.memory import forms, mem
 from kvref.memory.page_pool import Pool
 from kvref.memory.rows import count
-from kvref.transfers import Numbered, Transfer, Transfers
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config, still
 from kvspec.refusals import common as refusals

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kvref import attention, masks
+from kvref.abilities import attention, masks
+from kvref.abilities.tree import Tree
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
-from kvref.tree import Tree
 from kvspec.contract import Pair
 from kvspec.geometry import Array
 from kvspec.masks import Logical, Window

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvref.chosen import ALL, Chosen
 from kvref.cite import cite
 from kvref.memory import meter
 from kvref.memory import rows as pairs
+from kvref.memory.chosen import ALL, Chosen
 from kvspec.contract import Pair
 from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kvref import forms, masks, rope
+from kvref.abilities import masks, rope
 from kvref.arithmetic import scored_attention
 from kvref.arithmetic import strict_attention as strict
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, meter
 from kvref.memory.rows import Rows, count
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, Config, still

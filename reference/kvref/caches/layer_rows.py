@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kvref.abilities.snapshot import Snapshot
 from kvref.memory.rows import Rows, count
-from kvref.snapshot import Snapshot
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
 

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kvref import forms
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, meter
 from kvref.memory.compiled_graph import Graph, Handles, asks, fits, over
 from kvspec.contract import Pair, Ran
 from kvspec.geometry import Array, Config

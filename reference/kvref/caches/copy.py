@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from kvref import forms, mem
 from kvref.arithmetic.casts import narrowed, narrows
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, mem, meter
 from kvspec.contract import Pair, Readable
 from kvspec.geometry import DTYPES, WORDS, Array, Config
 from kvspec.refusals import common as refusals

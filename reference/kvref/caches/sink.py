@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvref import masks, snapshot
-from kvref.chosen import ALL, Chosen
+from kvref.abilities import masks, snapshot
+from kvref.abilities.parcels import PackingOne
+from kvref.abilities.snapshot import Snapshot
 from kvref.cite import cite
+from kvref.memory.chosen import ALL, Chosen
 from kvref.memory.rows import Rows, count
-from kvref.parcels import PackingOne
-from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical, Window

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvref import attention, forms, rope
-from kvref.attention import Seen
-from kvref.batch import Batch, Batching
+from kvref.abilities import attention, rope
+from kvref.abilities.attention import Seen
+from kvref.abilities.batch import Batch, Batching
 from kvref.cite import cite
+from kvref.memory import forms
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Array, still
 from kvspec.masks import CAUSAL

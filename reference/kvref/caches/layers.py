@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvref import fold, snapshot
+from kvref.abilities import snapshot
+from kvref.arithmetic import fold
+from kvref.caches.layer_rows import Kept, SavedLayers
 from kvref.cite import cite
-from kvref.layer_rows import Kept, SavedLayers
 from kvref.memory.rows import Rows, joined
 from kvspec.contract import Lengths, Pair
 from kvspec.geometry import DTYPES, Array, Config

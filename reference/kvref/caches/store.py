@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kvref import forms, mem
-from kvref.attention_store import Attending
+from kvref.abilities.attention_store import Attending
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, mem, meter
 from kvref.memory.rows import count
 from kvspec import fingerprint as sums
 from kvspec.contract import Pair

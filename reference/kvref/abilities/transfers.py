@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from kvref.abilities.parcels import Packing
 from kvref.cite import cite
 from kvref.memory.page_pool import Pool
-from kvref.parcels import Packing
 from kvspec.contract import Pair
 from kvspec.parcels import Parcel
 from kvspec.refusals import parcels as refusals

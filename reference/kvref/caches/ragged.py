@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kvref import forms
+from kvref.abilities.snapshot import Snapshot
 from kvref.cite import cite, uncited
-from kvref.memory import meter
-from kvref.snapshot import Snapshot
+from kvref.memory import forms, meter
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, fits
 from kvspec.refusals import common as refusals

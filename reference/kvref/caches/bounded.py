@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kvref import masks
+from kvref.abilities import masks
+from kvref.abilities.parcels import PackingOne
 from kvref.cite import cite
 from kvref.memory.rows import Rows, count
-from kvref.parcels import PackingOne
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical

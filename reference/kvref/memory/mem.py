@@ -6,7 +6,7 @@ A buffer and the one that replaces it exist together for a moment, so the peak c
 from __future__ import annotations
 
 from kvref.cite import cite
-from kvref.forms import Kept
+from kvref.memory.forms import Kept
 from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
 

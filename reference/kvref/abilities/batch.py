@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from kvref import forms
 from kvref.cite import cite
-from kvref.memory import meter
+from kvref.memory import forms, meter
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config
 from kvspec.refusals import common as refusals

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from kvref import forms, masks, mem, snapshot
-from kvref.attention import Attending
+from kvref.abilities import masks, snapshot
+from kvref.abilities.attention import Attending
+from kvref.abilities.draft import speculative
+from kvref.abilities.parcels import PackingOne
+from kvref.abilities.snapshot import Snapshot
 from kvref.cite import cite
-from kvref.draft import speculative
+from kvref.memory import forms, mem
 from kvref.memory.residual import Residual, rows_of
 from kvref.memory.rows import Rows, count
-from kvref.parcels import PackingOne
-from kvref.snapshot import Snapshot
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.geometry import Array, Config
 from kvspec.masks import Logical

@@ -9,8 +9,8 @@ from zlib import crc32
 import numpy as np
 
 from kvref.cite import cite
-from kvref.forms import Kept
 from kvref.memory import meter
+from kvref.memory.forms import Kept
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, heads_of
 from kvspec.parcels import Parcel, fits, spans
