@@ -7,7 +7,7 @@ else to do: what was recorded is its list of launches, started one after another
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kvgpu.runtime import Block, Meter, Recorded, Work
 
@@ -17,7 +17,7 @@ class Launch(NamedTuple):
 
     kernel: str
     work: Work
-    args: tuple[Block | int, ...]
+    args: tuple[Any, ...]
 
 
 class Recording(NamedTuple):
@@ -54,7 +54,7 @@ class Recorder:
         if self._launches is not None:
             raise RuntimeError(f"{call} while capturing: captured work may launch kernels, and nothing else")
 
-    def takes(self, kernel: str, work: Work, args: tuple[Block | int, ...]) -> bool:
+    def takes(self, kernel: str, work: Work, args: tuple[Any, ...]) -> bool:
         """Note a launch if the runtime is capturing, and say whether it is."""
         if self._launches is None:
             return False

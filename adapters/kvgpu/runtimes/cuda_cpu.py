@@ -13,7 +13,7 @@ import numpy as np
 
 from kvgpu import kernels
 from kvgpu.runtime import FILLED, Block, Meter, Work
-from kvgpu.runtimes import cpp_compiler, launch_shapes
+from kvgpu.runtimes import cpp_compiler, launch_shapes, tensor_map
 from kvgpu.runtimes.capture import Launch, Recorder, Replayable, recorded
 from kvspec.contract.timing import host_cache
 from kvspec.geometry import Array
@@ -76,6 +76,10 @@ class CudaCPURuntime:
         library = self._made(text, names, flags, shared)
         self._kernels |= {name: Kernel(library, name, buffers) for name, buffers in names.items()}
 
+    def mapped(self, matrix: tensor_map.Matrix) -> tensor_map.TensorMap:
+        """Make a map that the emulation reads."""
+        return tensor_map.emulated(matrix, matrix.block.handle.address)
+
     def knows(self, kernel: str) -> bool:
         """Tell whether a kernel of that name can be launched."""
         return kernel in self._kernels
@@ -116,7 +120,7 @@ class CudaCPURuntime:
         """Copy the host's memory."""
         to.handle.bytes[:] = source.handle.bytes
 
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+    def launch(self, kernel: str, work: Work, *args: Block | int | tensor_map.TensorMap) -> None:
         """Run a kernel. Raises RuntimeError if its threads do not meet at a barrier."""
         if not self._recorder.takes(kernel, work, args):
             self._start(Launch(kernel, work, args))
@@ -125,7 +129,13 @@ class CudaCPURuntime:
     def _start(self, launch: Launch) -> None:
         self._kernels[launch.kernel](*self._shape(launch.kernel, launch.work), *launch.args)
 
-    def run(self, kernel: str, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
+    def run(
+        self,
+        kernel: str,
+        group: launch_shapes.Axes,
+        groups: launch_shapes.Axes,
+        *args: Block | int | tensor_map.TensorMap,
+    ) -> None:
         """Run a kernel in the given shape: threads of a block, and blocks."""
         self._kernels[kernel](group, groups, *args)
 
@@ -165,16 +175,19 @@ class Kernel:
         self._cells = ctypes.c_int64 * (6 + self._arity)
         assert buffers <= self._arity, f"{name} has {self._arity} arguments, fewer than {buffers} buffers"
 
-    def __call__(self, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int) -> None:
+    def __call__(
+        self, group: launch_shapes.Axes, groups: launch_shapes.Axes, *args: Block | int | tensor_map.TensorMap
+    ) -> None:
         """Run it to its end. Raises RuntimeError for what no GPU launches: no blocks, or too many along an axis."""
-        if len(args) != self._arity:
-            raise TypeError(f"{self.name} takes {self._arity} arguments, {len(args)} were given")
+        cells = list(tensor_map.flat(args))
+        if len(cells) != self._arity:
+            raise TypeError(f"{self.name} takes {self._arity} arguments, {len(cells)} were given")
         if min(groups) < 1 or max(groups[1:]) > launch_shapes.MOST_GROUPS:
             raise RuntimeError(f"{self.name}: no GPU launches {groups} blocks")
         for i, a in enumerate(args):
             if isinstance(a, Block) and a.handle is None:
                 raise RuntimeError(f"launch: argument {i} of {self.name} was released")
-        values = (a.handle.address if isinstance(a, Block) else a for a in args)
+        values = (a.handle.address if isinstance(a, Block) else a for a in cells)
         if self._library.shim_launch(self._body, self._cells(*group, *groups, *values)):
             raise RuntimeError(f"{self.name}: {self._library.shim_message().decode()}")
 

@@ -39,6 +39,8 @@ def gpu(work: Work, most: int = 32) -> tuple[Axes, Axes]:
 def on_a_gpu(kernel: str, work: Work) -> tuple[Axes, Axes]:
     """Give the shape of a kernel in the texts for GPUs, whose items take `AT_ONCE` words or rows at a time. One row
     alone has an item for each word."""
+    if kernel.startswith("hopper"):  # the heads are warps of a block
+        return (work.words, work.heads, 1), (work.rows, 1, 1)
     if work.rows == 1 or not kernel.startswith((*FLAT, *SIDE_BY_SIDE, "page")):
         return gpu(work)
     # A token-major row has all heads in it: with a warp for each row most of a GPU would have nothing to do.

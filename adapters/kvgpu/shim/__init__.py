@@ -18,6 +18,6 @@ def text() -> str:
 def program(kernels: Iterable[str], shared: int = 0) -> str:
     """The translation unit that makes these kernels of `kernels.cu` callable from outside. A launch asks for
     `shared` bytes of shared memory; if there are any, the unit includes the words of `warp_cuda.h`."""
-    headers = ("cuda.h", "meet.h", "warp.h", "kernels.cu") if shared else ("cuda.h", "meet.h", "kernels.cu")
+    headers = ("cuda.h", "meet.h", "hopper.h", "kernels.cu") if shared else ("cuda.h", "meet.h", "kernels.cu")
     lines = [f"#define SHIM_DYNAMIC {shared}"] * bool(shared) + [f'#include "{name}"' for name in headers]
     return "".join(f"{line}\n" for line in (*lines, *(f"SHIM_EXPORT({name})" for name in kernels)))

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "sanitizer.h"
@@ -13,6 +15,12 @@
 namespace shim {
 
 constexpr unsigned LANES = 32, MOST_THREADS = 1024;
+
+// What the registers of a product hold while it is under way.
+struct Sums {
+  float *at;
+  std::vector<float> values;
+};
 
 struct Thread {
   uint3 index;
@@ -29,6 +37,26 @@ struct Thread {
   std::vector<Copy> copies = {};  // not taken yet
   unsigned ended = 0;             // groups of copies that ended
   unsigned arrived = 0;           // of these, groups that it has waited for
+  std::deque<Put> puts = {};      // not shown yet
+  std::vector<uint32_t> made = {};  // barriers that are not shown yet
+  std::deque<Product> products = {};  // not made yet
+  std::vector<Sums> sums = {};
+  bool sums_fenced = false;       // since it waited for products
+  unsigned product_groups = 0;    // that ended
+  unsigned products_over = 0;     // of these, groups that it has waited for
+  size_t products_begun = 0;
+};
+
+// A barrier in shared memory: `missing` arrivals and `bytes` are left of the phase. Sync variables are used by turns.
+struct Phases {
+  unsigned count, missing;
+  int64_t bytes = 0;
+  unsigned phase = 0;
+  bool shown = false;  // to copies
+  std::deque<Box> boxes = {};
+  std::vector<Thread *> waiting = {};
+  int line = 0;
+  char sync[2] = {};
 };
 
 // Lanes of a warp that exchange under one mask. It has two sync variables, used by turns, so that a lane which is
@@ -59,6 +87,8 @@ struct Block {
   Barrier barrier;
   std::deque<Thread *> ready;  // they waited, and may go on
   unsigned begun = 0, ended = 0;
+  std::map<uint32_t, Phases> phases;
+  std::map<unsigned, std::vector<std::pair<uint64_t, uint64_t>>> begun_products;  // by warp group
 };
 
 static Block block;

@@ -17,6 +17,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 // One copy for all blocks is enough, since blocks run one after another. The scheduler finds the section by its
 // name and poisons it before each block.
@@ -80,22 +81,26 @@ template <class T> static inline T __ldcg(const T *address) { return *address; }
 template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
 
-// Using a kernel from outside: its arguments come as cells of 64 bits, of which each takes the first bytes.
+// Using a kernel from outside: its arguments come as cells of 64 bits. Each takes the first bytes of one, or several.
 namespace shim {
 
 template <class T> T cell(const uint64_t *from) {
-  static_assert(sizeof(T) <= sizeof *from, "an argument fits into 64 bits");
   T value;
   memcpy(&value, from, sizeof value);
   return value;
 }
 
+template <class... A> constexpr int cells_of() { return (0 + ... + static_cast<int>((sizeof(A) + 7) / 8)); }
+
 template <class... A, size_t... I>
 void call(void (*kernel)(A...), const uint64_t *cells, std::index_sequence<I...>) {
-  kernel(cell<std::remove_cv_t<A>>(cells + I)...);
+  const int sizes[] = {cells_of<A>()..., 0};
+  int begins[sizeof...(A) + 1] = {};
+  for (size_t i = 0; i < sizeof...(A); ++i) begins[i + 1] = begins[i] + sizes[i];
+  kernel(cell<std::remove_cv_t<A>>(cells + begins[I])...);
 }
 
-template <class... A> constexpr int arity(void (*)(A...)) { return sizeof...(A); }
+template <class... A> constexpr int arity(void (*)(A...)) { return cells_of<A...>(); }
 
 template <class... A> void call(void (*kernel)(A...), const uint64_t *cells) {
   call(kernel, cells, std::index_sequence_for<A...>{});

@@ -7,6 +7,8 @@
 
 #include "block.h"
 #include "meetings.h"
+#include "phases.h"
+#include "products.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -113,6 +115,10 @@ void fail_stuck() {
       if (meeting.arrived != 0)
         fail("warp divergence: lanes %08x of the mask %08x wait in line %d, the others do not come",
              meeting.arrived, meeting.mask, meeting.line);
+  for (const auto &[at, phases] : block.phases)
+    if (!phases.waiting.empty() && !failed())
+      fail("%zu threads wait in line %d for the barrier in byte %u of shared memory, which lacks %u arrivals and %ld bytes",
+           phases.waiting.size(), phases.line, at, phases.missing, static_cast<long>(phases.bytes));
 }
 
 void resume(Thread &thread) {
@@ -144,8 +150,15 @@ void set_up_barrier() {
   block.barrier.touched = nullptr;
 }
 
+void set_up_phases() {
+  for (auto &[at, phases] : block.phases) watch::forget(&phases, sizeof phases);
+  block.phases.clear();
+  block.begun_products.clear();
+}
+
 void run_block() {
   poison_shared();
+  set_up_phases();
   set_up_threads();
   set_up_warps();
   set_up_barrier();

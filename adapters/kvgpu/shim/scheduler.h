@@ -43,6 +43,50 @@ void end_copies();
 void wait_for_copies(unsigned newest);
 bool take_copy(Copy *into);
 
+// A barrier in shared memory counts arrivals, and bytes that copies bring: it is told how many of each belong to a phase.
+void begin_phases(uint32_t at, unsigned count);
+void show_phases();  // to copies
+void arrive_at(uint32_t at, unsigned bytes);
+bool phase_is_over(uint32_t at, unsigned parity);
+void sleep_at(uint32_t at, int line);
+
+// A box of a matrix, which the tensor map describes, from column `column` and row `row` on. It is taken once.
+struct Box {
+  uint32_t to;
+  uint64_t map[16];
+  int column, row;
+  uint32_t barrier;
+};
+void begin_box(const Box &box);
+bool take_box(uint32_t barrier, Box *into);
+void box_arrived(const Box &box, unsigned bytes);
+
+// A word that a thread writes to shared memory; products and copies find it there once it is shown to them.
+struct Put {
+  uint32_t to, word;
+};
+void put(uint32_t to, uint32_t word);
+bool take_put(Put *into);
+
+// A product of a warp group: sums of 64 rows and so many columns, as far as this thread has them. The first factor is in
+// registers, or where a descriptor says.
+struct Product {
+  float *sums;
+  unsigned columns;
+  const uint32_t *a;
+  uint64_t a_matrix, b_matrix;
+  bool adds, b_turned;
+  float (*number)(uint32_t);
+  unsigned group = 0;
+  float *registers = nullptr;  // where the sums go
+};
+void fence_sums();
+void begin_product(const Product &product);
+void end_product_group();
+void wait_for_products(unsigned newest);
+bool take_product(Product *into);
+void product_is_made(const Product &product);
+
 // Ends the launch with a message: what the thread wants no GPU does. The format takes two numbers.
 void refuse(const char *format, unsigned one, unsigned other);
 

@@ -13,7 +13,7 @@ static inline float power_of_2(float x) { return std::exp2(x); }
 
 namespace shim {
 
-constexpr unsigned MOST_WARPS = 8;
+constexpr unsigned MOST_WARPS = 12;
 
 // Two sets of offers for each warp, used by turns: who offers again has met everybody once more, and they have read the
 // set before. Registers are no memory: nobody watches these.

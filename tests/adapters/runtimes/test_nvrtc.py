@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvgpu import kernels
-from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_table, warp_wide
+from kvgpu.runtimes.fast import hopper_prefill, warp_attention, warp_kernels, warp_table, warp_wide
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
@@ -136,6 +136,32 @@ def test_what_is_compiled_spills_nothing_and_is_what_is_published(architecture: 
             assert in_flight >= 48 << 10 and each_tile < 4 * clocks
         elif warp_kernels.module(geometry) is warp_wide:
             assert in_flight >= 32 << 10 and each_tile < 1.1 * clocks
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_kernel_for_one_generation_spills_nothing_and_is_what_is_published(capsys: Any) -> None:
+    """Nor does the assembler put products one behind the other, which it says."""
+    assert warp_table.main([warp_table.HOPPER_ONLY]) == 0
+    named = f"| {warp_table.HOPPER_ONLY} "
+    published, lines = (
+        [_cells(line) for line in text.splitlines() if named in line]
+        for text in (PUBLISHED.read_text(), capsys.readouterr().out)
+    )
+    assert published == lines and len(lines) == len(warp_table.HOPPER)
+    assert all(cells[7] == "0" and int(cells[8]) <= 226 << 10 for cells in lines)
+    text = hopper_prefill.source(warp_table.HOPPER[2], "attend", 264)
+    assert nvrtc.architecture(text, "90") == warp_table.HOPPER_ONLY
+    assert nvrtc.architecture(kernels.source("cuda"), "90") == "sm_90"
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_products_of_a_group_are_not_put_one_behind_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs: list[str] = []
+    read = nvrtc.usage
+    monkeypatch.setattr(nvrtc, "usage", lambda log: logs.append(log) or read(log))  # type: ignore[func-returns-value]
+    for geometry in warp_table.HOPPER:
+        warp_table.hopper_line(geometry)
+    assert len(logs) == len(warp_table.HOPPER) and not any("serialized" in log for log in logs)
 
 
 def _cells(line: str) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from kvgpu.caches.attention import Pages, Runs
 from kvgpu.memory.device_arrays import fetched, placed
 from kvgpu.memory.layout import Place
-from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast import hopper_prefill, warp_attention, warp_kernels, warp_prefill
 from kvgpu.runtimes.fast.attention import Call, Geometry
 from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvgpu.runtimes.fast.warp_attention import WarpDevice
@@ -30,9 +30,9 @@ def runtime() -> FastCudaCPURuntime:
 
 
 def geometry(case: Case, lie: str) -> Geometry:
-    """What a kernel is compiled for: that for many queries, if 64 are taken together."""
+    """What a kernel is compiled for: that for many queries, if 64 or 128 are taken together."""
     one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
-    if case.together == warp_prefill.QUERIES:
+    if case.together in (warp_prefill.QUERIES, hopper_prefill.QUERIES):
         return one._replace(queries=case.together)
     return one._replace(queries=warp_attention.together(one) if case.together > 1 else 1)
 

@@ -3,7 +3,9 @@
  */
 #define TILE 16
 #define LANES 32
+#ifndef BLOCK_COLUMNS
 #define BLOCK_COLUMNS (WARPS * COLUMNS) /* of a block whose warps have columns of their own */
+#endif
 #define EIGHTS ((COLUMNS + 7) / 8)
 #define WIDER (K_DIM > V_DIM ? K_DIM : V_DIM)
 #ifdef ROW_F32

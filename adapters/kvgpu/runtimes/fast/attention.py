@@ -160,7 +160,11 @@ class FastAttention(ABC):
         blocks, begins, ends = self._blocks(call, more), self._begins(call), _ends(call.positions)
         lies = call.rows.place.slots, *_lying(call.rows)
         numbers = *sizes, *begins, *lies, *ends, int(call.causal), call.window
-        self.device.launch(self._attend, self._work(pieces), *blocks, *numbers)
+        self._start(call, self._work(pieces), *blocks, *numbers)
+
+    def _start(self, call: Call, work: Work, *args: Block | int) -> None:
+        """Launch it with these arguments, and more that only this kernel takes."""
+        self.device.launch(self._attend, work, *args)
 
     def _blocks(self, call: Call, more: tuple[Block, ...]) -> tuple[Block, ...]:
         place, out = call.rows.place, call.out.block

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache, partial
 
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvgpu.runtimes.fast import warp_kernels
+from kvgpu.runtimes.fast import hopper_prefill, warp_kernels
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.fast.strict_launches import Asked, InPlaceOfStrict, StrictLaunches
 from kvgpu.runtimes.fast.warp_attention import MOST_BYTES, TILE
@@ -20,6 +21,9 @@ OF_A_BLOCK = MOST_BYTES + (2 << 10)
 
 LEAST = 80
 """Ten times the compute capability of the first GPUs with the products and the copies that it uses."""
+
+HOPPER = "90"
+"""The compute capability of the GPUs that have what `hopper_prefill` uses."""
 
 MOST_POSITIONS = 1 << 30
 """The kernel counts positions in 32 bits."""
@@ -41,7 +45,10 @@ class FastCuPyRuntime(InPlaceOfStrict, CuPyRuntime):
             raise CannotRun(f"cupy-fast needs a GPU of compute capability 8.0; this one has {has}: take cupy")
         device = self._cuda.getDeviceProperties(self._cuda.getDevice())
         self.workers = at_once(int(device["sharedMemPerMultiprocessor"])) * int(device["multiProcessorCount"])
-        self._strict = StrictLaunches(self, geometry, partial(warp_kernels.made, self))
+        choose = partial(
+            geometry, hopper=self._capability == HOPPER and os.environ.get(hopper_prefill.OPTION) == "1"
+        )
+        self._strict = StrictLaunches(self, choose, partial(warp_kernels.made, self))
 
 
 class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
@@ -52,18 +59,20 @@ class FastCudaCPURuntime(InPlaceOfStrict, CudaCPURuntime):
 
     def __init__(self, sanitizer: str = "") -> None:
         super().__init__(sanitizer=sanitizer, device="gpu")
-        choose = partial(geometry, beside=self.beside)
+        choose = partial(geometry, beside=self.beside, hopper=os.environ.get(hopper_prefill.OPTION) == "1")
         self._strict = StrictLaunches(self, choose, partial(warp_kernels.made, self))
 
 
-def geometry(lie: str, dtype: str, asked: Asked, beside: int | None = None) -> Geometry | None:
-    """Choose the geometry; None where rows are for the strict kernel. For `beside` see `warp_kernels.chosen`."""
+def geometry(
+    lie: str, dtype: str, asked: Asked, beside: int | None = None, hopper: bool = False
+) -> Geometry | None:
+    """Choose the geometry; None where rows are for the strict kernel. For the others see `warp_kernels.chosen`."""
     lies = "rows" if lie == "pages" and asked.slots % TILE else lie
     one = Geometry(dtype, asked.k_dim, asked.v_dim, asked.heads, asked.kv_heads, lies, 1)
     most = asked.most(lie) or asked.given
     if not warp_kernels.taken(one) or most > MOST_POSITIONS:
         return None
-    return warp_kernels.chosen(one, asked.each, beside)
+    return warp_kernels.chosen(one, asked.each, beside, hopper)
 
 
 @cache

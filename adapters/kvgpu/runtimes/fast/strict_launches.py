@@ -19,6 +19,7 @@ from kvgpu.memory.layout import Place
 from kvgpu.runtime import Block, Runtime, Work
 from kvgpu.runtimes.capture import Replayable
 from kvgpu.runtimes.fast.attention import Call, FastAttention, Geometry
+from kvgpu.runtimes.tensor_map import TensorMap
 
 ATTEND, JOIN, STRICT = re.compile(r"attend_(runs|pages)_(.+)"), "attend_join", "attend_"
 """The names of the strict kernels, which tell how rows lie and what they are (see `caches.attention.kind`), of the
@@ -96,7 +97,7 @@ class StrictLaunches:
         self._noted: tuple[str, FastAttention, Asked] | None = None
         self._capturing = False
 
-    def taken(self, kernel: str, args: tuple[Block | int, ...]) -> bool:
+    def taken(self, kernel: str, args: tuple[Block | int | TensorMap, ...]) -> bool:
         """Take a launch, and tell whether it was taken; if not, the caller starts it."""
         if not kernel.startswith(STRICT):
             return False
@@ -144,7 +145,7 @@ class InPlaceOfStrict:
 
     _strict: StrictLaunches
 
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+    def launch(self, kernel: str, work: Work, *args: Block | int | TensorMap) -> None:
         """Start a kernel, or the fast one in its place."""
         if not self._strict.taken(kernel, args):
             super().launch(kernel, work, *args)  # type: ignore[misc]

@@ -9,6 +9,7 @@ import numpy as np
 
 from kvgpu.memory.device_arrays import DeviceRows
 from kvgpu.runtime import Block, Work
+from kvgpu.runtimes import tensor_map
 from kvgpu.runtimes.fast.attention import (
     FLOAT,
     Call,
@@ -51,6 +52,12 @@ class WarpDevice(FastDevice, Protocol):
 
     def learn(self, text: str, names: Mapping[str, int], *, shared: int = 0) -> None:
         """Compile another text. Its kernels are launched with `shared` bytes of shared memory."""
+
+    def launch(self, kernel: str, work: Work, *args: Block | int | tensor_map.TensorMap) -> None:
+        """Start a kernel, whose arguments may be maps."""
+
+    def mapped(self, matrix: tensor_map.Matrix) -> tensor_map.TensorMap:
+        """Make a map of a matrix, an argument of a kernel that copies boxes."""
 
 
 class WarpAttention(FastAttention):
@@ -195,8 +202,8 @@ def heads(geometry: Geometry) -> dict[str, int]:
     return {"PASSES": passes(geometry), "PER_PASS": columns(geometry) // geometry.queries, **together}
 
 
-def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], kernel: str) -> str:
+def program(geometry: Geometry, name: str, workers: int, sizes: Mapping[str, int], *kernel: str) -> str:
     """Write the program text of a kernel, behind the texts that the kernels share."""
     dims = {"K_DIM": geometry.k_dim, "V_DIM": geometry.v_dim, "QUERY_HEADS": geometry.group}
     defined = kinds(geometry) | {"ATTEND": name, "SCALE": scale(geometry.k_dim), "COUNTERS": workers}
-    return text({**defined, **dims, **sizes}, "prelude_cuda.h", *BEFORE, kernel)
+    return text({**defined, **dims, **sizes}, "prelude_cuda.h", *BEFORE, *kernel)

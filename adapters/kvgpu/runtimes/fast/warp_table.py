@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from kvgpu import kernels
 from kvgpu.captured import batch_step
-from kvgpu.runtimes.fast import warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast import hopper_prefill, warp_attention, warp_kernels, warp_prefill
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
@@ -72,6 +72,27 @@ HEADINGS = (
     *("bytes in flight a block", "instructions", "instructions a tile", "bytes a tile"),
 )
 
+HOPPER = tuple(
+    Geometry(dtype, *dims, group, 1, lie, hopper_prefill.QUERIES)
+    for dtype, dims, group, lie in (
+        ("bf16", (64, 64), 8, "runs"),
+        ("bf16", (128, 128), 1, "runs"),
+        ("bf16", (128, 128), 4, "runs"),
+        ("bf16", (128, 128), 4, "pages"),
+        ("f16", (128, 128), 4, "runs"),
+        ("f16", (128, 64), 16, "pages"),
+    )
+)
+"""Those shown of the kernel for compute capability 9.0 alone."""
+
+HOPPER_ONLY = "sm_90a"
+"""What it is compiled for."""
+
+HOPPER_HEADINGS = (
+    *("architecture", "rows", "widths", "heads", "lie in", "columns", "registers", "bytes spilled", "shared bytes"),
+    *("bytes in flight a block", "instructions"),
+)
+
 STEP_HEADINGS = ("architecture", "rows", "registers", "bytes spilled")
 
 
@@ -118,6 +139,27 @@ def line(geometry: Geometry, architecture: str) -> Line:
     return Line(architecture, geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME), loop)
 
 
+class HopperLine(NamedTuple):
+    """A line of the table of the kernel for compute capability 9.0 alone."""
+
+    geometry: Geometry
+    usage: nvrtc.Usage
+    instructions: int
+
+    def cells(self) -> tuple[object, ...]:
+        """Give the cells under the headings."""
+        dtype, k_dim, v_dim, heads, _, lie, queries, _ = self.geometry
+        memory = hopper_prefill.shared(self.geometry), hopper_prefill.in_flight(self.geometry)
+        asked = (HOPPER_ONLY, dtype, f"{k_dim}, {v_dim}", heads, lie, queries)
+        return *asked, *self.usage, *memory, self.instructions
+
+
+def hopper_line(geometry: Geometry) -> HopperLine:
+    """Compile that kernel. Raises as `line` does."""
+    cubin = nvrtc.compiled(hopper_prefill.source(geometry, NAME, WORKERS), HOPPER_ONLY)
+    return HopperLine(geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME))
+
+
 class StepLine(NamedTuple):
     """A line of the table of the kernel that turns and appends, for one architecture and dtype."""
 
@@ -138,17 +180,21 @@ def step_line(dtype: str, architecture: str) -> StepLine:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; give the exit status."""
-    named = (sys.argv[1:] if arguments is None else arguments) or nvrtc.ARCHITECTURES
+    named = (sys.argv[1:] if arguments is None else arguments) or (*nvrtc.ARCHITECTURES, HOPPER_ONLY)
     try:
-        lines = [line(g, a) for a in named for g in GEOMETRIES]
-        steps = [step_line(d, a) for a in named for d in kernels.NUMBERS]
+        every = [a for a in named if a != HOPPER_ONLY]
+        lines = [line(g, a) for a in every for g in GEOMETRIES]
+        alone = [hopper_line(g) for g in HOPPER if HOPPER_ONLY in named]
+        steps = [step_line(d, a) for a in every for d in kernels.NUMBERS]
     except CannotRun as e:
         sys.stderr.write(f"{e}\n")
         return 4
     print(tabulate([each.cells() for each in lines], HEADINGS, "github"))
     print()
+    print(tabulate([each.cells() for each in alone], HOPPER_HEADINGS, "github"))
+    print()
     print(tabulate([each.cells() for each in steps], STEP_HEADINGS, "github"))
-    used = [each.usage for each in lines] + [each.usage for each in steps]
+    used = [each.usage for each in lines] + [each.usage for each in alone] + [each.usage for each in steps]
     return int(any(usage.spilled for usage in used))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from kvgpu.runtime import Block, Work
 from kvgpu.runtimes import launch_shapes
 from kvgpu.runtimes.capture import Recording
+from kvgpu.runtimes.tensor_map import TensorMap, flat
 
 SHAPES = 256
 """Launch shapes that a kernel remembers."""
@@ -31,17 +32,21 @@ class Kernel:
         self._arguments = -1
         self._shape = lru_cache(SHAPES)(partial(launch_shapes.on_a_gpu, name))
 
-    def _make_room(self, arguments: int) -> None:
-        self._pack = struct.Struct(f"{arguments}q").pack_into
-        self._cells, self._arguments = bytearray(CELL * arguments), arguments
+    def _make_room(self, args: tuple[Block | int | TensorMap, ...]) -> None:
+        sizes = [len(a.cells) if isinstance(a, TensorMap) else 1 for a in args]
+        self._pack = struct.Struct(f"{sum(sizes)}q").pack_into
+        self._cells, self._arguments = bytearray(CELL * sum(sizes)), len(args)
         begins = np.frombuffer(self._cells, np.uint8).ctypes.data
-        self._pointers = begins + CELL * np.arange(arguments, dtype=np.uint64)
-        self._table = self._pointers.ctypes.data
+        firsts = np.cumsum([0, *sizes[:-1]]).astype(np.uint64)
+        self._pointers = begins + CELL * firsts
+        self._table, self._maps = self._pointers.ctypes.data, sum(sizes) - len(args)
 
-    def __call__(self, work: Work, args: tuple[Block | int, ...], stream: int) -> None:
+    def __call__(self, work: Work, args: tuple[Block | int | TensorMap, ...], stream: int) -> None:
         """Start it, with one item for each word. Raises RuntimeError if a block was released."""
         if len(args) != self._arguments:
-            self._make_room(len(args))
+            self._make_room(args)
+        if self._maps:
+            args = tuple(flat(args))
         try:
             self._pack(self._cells, 0, *[a if type(a) is not Block else a.handle.ptr for a in args])
         except AttributeError:
@@ -49,7 +54,7 @@ class Kernel:
         group, groups = self._shape(work)
         self._launch(self._address, *groups, *group, self._shared, stream, self._table, 0)
 
-    def _released(self, args: tuple[Block | int, ...]) -> str:
+    def _released(self, args: tuple[Block | int | TensorMap, ...]) -> str:
         which = next(i for i, a in enumerate(args) if isinstance(a, Block) and a.handle is None)
         return f"launch: argument {which} of {self._name} was released"
 

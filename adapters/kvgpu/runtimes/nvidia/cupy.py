@@ -17,6 +17,7 @@ import numpy as np
 
 from kvgpu import kernels
 from kvgpu.runtime import FILLED, Block, Meter, Work
+from kvgpu.runtimes import tensor_map
 from kvgpu.runtimes.capture import Recorder, Replayable
 from kvgpu.runtimes.nvidia import cuda_errors, gpu_state, held_stream, nvrtc
 from kvgpu.runtimes.nvidia.cuda_errors import fatal
@@ -77,9 +78,14 @@ class CuPyRuntime:
         """Compile and load kernels now: loading at the first launch could meet a full device, or a capture. They
         are launched with `shared` bytes of shared memory."""
         module, driver = self._cupy.cuda.Module(), self._cupy.cuda.driver
-        module.load(nvrtc.kept(text, f"sm_{self._capability}"))
+        module.load(nvrtc.kept(text, nvrtc.architecture(text, self._capability)))
         for name in names:
             self._kernels[name] = Kernel(driver, module.get_function(name), name, shared)
+
+    def mapped(self, matrix: tensor_map.Matrix) -> tensor_map.TensorMap:
+        """Have the driver make a map of a matrix."""
+        driver = importlib.import_module("cuda.bindings.driver")
+        return tensor_map.encoded(driver, matrix, matrix.block.handle.ptr)
 
     def knows(self, kernel: str) -> bool:
         """Tell whether a kernel of that name can be launched."""
@@ -173,7 +179,7 @@ class CuPyRuntime:
         self._cuda.memcpyAsync(to.handle.ptr, source.handle.ptr, to.nbytes, kind, self._stream.ptr)
 
     @fatal
-    def launch(self, kernel: str, work: Work, *args: Block | int) -> None:
+    def launch(self, kernel: str, work: Work, *args: Block | int | tensor_map.TensorMap) -> None:
         """Start a kernel, with one item for each word."""
         captured = self._recorder.takes(kernel, work, args)
         self._kernels[kernel](work, args, self._stream.ptr)

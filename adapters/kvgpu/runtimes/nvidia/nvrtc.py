@@ -30,6 +30,9 @@ OPTIONS = ("-std=c++17", "--fmad=false", "--device-as-default-execution-space", 
 """No contraction, so that sums are the same bits everywhere; plain functions of the common text are device code.
 Fast kernels have none either: it costs at most 4 of the 350 to 2,200 instructions of a loop on sm_90."""
 
+ONE_GENERATION = "wgmma."
+"""What a text has in it that is for compute capability 9.0 alone, sm_90a to the compiler."""
+
 INSTALL = "pip install 'kvconform[nvrtc]' brings it (about 220 MB)"
 NAME = "kernels.cu"
 """What the text is called in the compiler's messages."""
@@ -74,6 +77,11 @@ def binding() -> Any:
 def version(nvrtc: Any) -> str:
     """Give the version of NVRTC, such as 13.0."""
     return ".".join(str(n) for n in nvrtc.nvrtcVersion()[1:])
+
+
+def architecture(text: str, capability: str) -> str:
+    """Name the architecture for a text: with what only this generation has, if the text uses that."""
+    return f"sm_{capability}{'a' if ONE_GENERATION in text else ''}"
 
 
 def compiled(text: str, architecture: str) -> Cubin:
