@@ -21,7 +21,8 @@ from support.samples.form_rows import rows
 FORMS = (
     *("int8/1", "int8/32", "int4/1", "int4/32", "int8a/1", "int8a/32", "int4a/1", "int4a/32", "q8_0", "q4_0"),
     *("e4m3/1", "e4m3/32", "e4m3/t", "e4m3/t:0.03", "e4m3/h:2:0.07", "e5m2/1", "e5m2/32", "e5m2/t:0.001"),
-    *("e5m2/h:1:3", "latent", "int8/32,latent", "e4m3/t,latent"),
+    *("e5m2/h:1:3", "int8/t:0.05", "int4/h:0.5:2", "int8/c:0.5:0.05:0.2", "e4m3/c:0.5:2:0.07"),
+    *("latent", "int8/32,latent", "e4m3/t,latent"),
 )
 """The forms of the table; both parts of rows have them, and of latent rows the key is looked at."""
 
