@@ -33,6 +33,7 @@ ENGINES = {
         "ctranslate2",
         "onnxruntime_genai",
         "mistralrs",
+        "whisper",
     ),
 }
 """What the adapters of released engines import, each its own."""

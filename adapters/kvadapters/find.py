@@ -89,6 +89,7 @@ ENGINES = {
     "vllm-keyed": "kvadapters.engines.vllm:keyed",
     "torchtune": "kvadapters.engines.torchtune:bounded",
     "flax": "kvadapters.engines.flax:bounded",
+    "whisper": "kvadapters.engines.whisper:layers",
     "llama-growing": "kvadapters.engines.llama:growing",
     "llama-window": "kvadapters.engines.llama:window",
     "llama-window-tight": "kvadapters.engines.llama:tight",

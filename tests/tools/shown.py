@@ -30,6 +30,7 @@ ENGINES = {
     "litgpt": {"litgpt", "torch"},
     "executorch": {"executorch", "torch"},
     "torchtune": {"torchtune", "torch"},
+    "whisper": {"whisper", "torch"},
     "flax": {"flax", "jax"},
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},

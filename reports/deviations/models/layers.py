@@ -56,6 +56,16 @@ class WindowOfOne(LayersModel):
         return super()._sees(owner, query)
 
 
+class MasksFromTheTop(LayersModel):
+    """whisper: tokens of one step see as many rows as stand above them in it, whatever was there before."""
+
+    def _sees(self, owner: int, query: int) -> dict[int, float]:
+        if owner in self.own and self.queries > 1:
+            layer, before = self.own.index(owner), self.offset - self.queries
+            return {self.tokens[row][layer]: 0.0 for row in range(query + 1 - before)}
+        return super()._sees(owner, query)
+
+
 class CropsNothing(LayersModel):
     """transformers: cropping a sliding layer that holds nothing raises; so does one that folds tokens and never had
     one, where it records its past. Else it may be refused."""
