@@ -326,10 +326,11 @@ def test_where_there_is_no_device_what_is_known_is_kept(monkeypatch: pytest.Monk
 
 
 COMMANDS = [
-    pytest.param([w.replace("{minutes}", "1") for w in each.words[1:]], id=f"{machine} {each.name}")
+    pytest.param([w.replace("{minutes}", "1") for w in words[1:]], id=f"{machine} {each.name}")
     for machine in MACHINES
     for each in parts(machine, Path("out"))
-    if each.words[0] == "kvconform"
+    for words in [each.words[1:] if each.words[0] == "tools.on_gpu.with_hopper" else each.words]
+    if words[0] == "kvconform"
 ]
 
 
@@ -342,7 +343,8 @@ def test_the_order_is_what_is_there_then_conformance_then_limits_targets_and_lon
     names = [each.name for each in parts("gpu", Path("out"))]
     first = ["device", "names", "quick", "quick-fast", "strict", "limits", "fast", "targets", "models"]
     assert names[: len(first)] == first
-    assert names[len(first) :] == ["targets-models", "run", "run-fast", "profile", "profile-fast"]
+    hopper = ["quick-hopper", "hopper"]
+    assert names[len(first) :] == ["targets-models", *hopper, "run", "run-fast", "profile", "profile-fast"]
     assert [each.name for each in parts("emulation", Path("out"))] == [n for n in names if n != "names"]
 
 
@@ -352,6 +354,13 @@ def test_every_case_of_a_target_of_the_fast_adapter_is_measured_among_the_first(
     wanted = {i for t in about for i in ids if re.search(t.cases, i)}
     wanted |= {re.sub(t.cases, t.what[3:], i) for t in about if t.what[:3] == "of " for i in wanted}
     assert wanted & set(ids) and not [i for i in wanted if not re.search(MACHINES["gpu"].cases, i)]
+
+
+def test_the_kernels_for_compute_capability_9_are_asked_for() -> None:
+    command = "-m", "tools.on_gpu.with_hopper", "timeit", "-n1", "-r1", "-s"
+    shown = "import os; print('asked:', os.environ['KVCONFORM_HOPPER'])"
+    said = subprocess.run([sys.executable, *command, shown], capture_output=True, text=True, check=True).stdout
+    assert "asked: 1" in said
 
 
 def test_an_unknown_part_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,8 @@ class Machine(NamedTuple):
     """The cases that targets are about, as a regular expression."""
     limits: str
     """The case beside which the limits are measured."""
+    prefill: str
+    """The cases of many queries, for which there are two kernels."""
 
 
 def cases_of(adapter: str) -> str:
@@ -49,10 +51,13 @@ def cases_of(adapter: str) -> str:
 
 
 MACHINES = {
-    "gpu": Machine("cupy", "cupy-fast", (), ("--models",), cases_of("cupy-fast"), "^append/llama-3.1-8b/f16/1024$"),
+    "gpu": Machine(
+        *("cupy", "cupy-fast", (), ("--models",)),
+        *(cases_of("cupy-fast"), "^append/llama-3.1-8b/f16/1024$", "^attention/.*/n(512|4096)$"),
+    ),
     "emulation": Machine(
         *("cuda-cpu", "cuda-cpu-fast", ("--quick", "--peers", "numpy"), ()),
-        *("^(append|attention)/", "^append/gpt-2-small/f16/64$"),
+        *("^(append|attention)/", "^append/gpt-2-small/f16/64$", "^attention/"),
     ),
 }
 """The emulation shows that this command works: its profiles are quick, and its numbers say nothing."""
@@ -61,7 +66,7 @@ MACHINES = {
 def parts(machine: str, out: Path) -> list[Part]:
     """Give all parts of a machine, in order."""
     on = MACHINES[machine]
-    return [*_first(on, out), *_judged(on, out), *_measured(on, out), *_long(on, out)]
+    return [*_first(on, out), *_judged(on, out), *_measured(on, out), *_hopper(on, out), *_long(on, out)]
 
 
 def _first(on: Machine, out: Path) -> list[Part]:
@@ -109,6 +114,18 @@ def _page(name: str, folder: Path) -> Part:
     """Print the targets. To miss one is no failure."""
     words = "tools.targets", str(folder / "profile.json")
     return Part(name, f"the targets, beside what `{folder.name}` measured", words, 2, 0.5, fine=(0, 1))
+
+
+def _hopper(on: Machine, out: Path) -> list[Part]:
+    """The kernels for compute capability 9.0, which no device ran before: do they conform, and are they faster than
+    those that `models` measured?"""
+    asked, few = "tools.on_gpu.with_hopper", ("--cases", on.prefill, "--minutes", "{minutes}")
+    quick, judged = out / "quick-hopper", f"{on.fast} with the kernels for 9.0 conforms, quickly"
+    measured = _profile(on, on.fast, out / "hopper", *on.models, *few)
+    return [
+        Part("quick-hopper", judged, (asked, *_run(on.fast, quick, "--quick")), 20, 0.3),
+        Part("hopper", "their cases of many queries, beside peers", (asked, *measured), 20, 0.3),
+    ]
 
 
 def _long(on: Machine, out: Path) -> list[Part]:
