@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -356,11 +357,14 @@ def test_every_case_of_a_target_of_the_fast_adapter_is_measured_among_the_first(
     assert wanted & set(ids) and not [i for i in wanted if not re.search(MACHINES["gpu"].cases, i)]
 
 
-def test_the_kernels_for_compute_capability_9_are_asked_for() -> None:
-    command = "-m", "tools.on_gpu.with_hopper", "timeit", "-n1", "-r1", "-s"
-    shown = "import os; print('asked:', os.environ['KVCONFORM_HOPPER'])"
-    said = subprocess.run([sys.executable, *command, shown], capture_output=True, text=True, check=True).stdout
-    assert "asked: 1" in said
+def test_the_kernels_for_compute_capability_9_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(os, "execve", lambda *given: replaced.append(given))
+    monkeypatch.setattr(sys, "argv", ["with_hopper", "kvconform", "run", "cupy-fast"])
+    runpy.run_module("tools.on_gpu.with_hopper", run_name="__main__")
+    ((program, words, environment),) = replaced
+    assert program == sys.executable and words[1:] == ["-m", "kvconform", "run", "cupy-fast"]
+    assert environment["KVCONFORM_HOPPER"] == "1" and environment["PATH"] == os.environ["PATH"]
 
 
 def test_an_unknown_part_is_named(capsys: pytest.CaptureFixture[str]) -> None:
