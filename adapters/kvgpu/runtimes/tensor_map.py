@@ -1,4 +1,4 @@
-"""Tensor maps: how a GPU of compute capability 9.0 is told of a matrix, of which it copies boxes by itself."""
+"""Tensor maps describe a matrix to a GPU of compute capability 9.0, which then copies boxes of it by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAGIC = 0x6B7674656E736F72
 
 
 class TensorMap(NamedTuple):
-    """An argument of a kernel, as the 16 cells of 64 bits that it is handed over in."""
+    """An argument of a kernel: a map as 16 cells of 64 bits."""
 
     cells: tuple[int, ...]
 

@@ -103,8 +103,8 @@ def example(chapter: str, worked: Example) -> Trace:
 
 @cache
 def explored(chapter: str, name: str, number: int) -> Explored:
-    """Give the first traces, so many, that an exploration of a chapter draws for an adapter that claims all, and
-    variations of them; none where fewer are frozen."""
+    """Give the first `number` traces that an exploration draws for an adapter that claims all, and variations of
+    them. Give none where fewer are frozen."""
     document, outcomes = _read(chapter)
     frozen = dict(document["explored"].get(name, {}))
     drawn = [_trace(chapter, outcomes, *line) for line in frozen.pop(DRAWN, ())[:number]]

@@ -157,8 +157,8 @@ class Variation:
     """Whether a trace in this form tells something of an adapter that the trace as it was drawn does not."""
 
     def places(self, number: int) -> range:
-        """Tell which of so many traces are judged in this form: a share of them, or the last one. The first is the
-        simplest."""
+        """Give the places of those traces, of so many, that are judged in this form: a share, or the last one. The
+        first trace is the simplest."""
         return range(self.share - 1, number, self.share) or range(max(0, number - 1), number)
 
     def some(self, traces: Sequence[Trace], known: Mapping[int, Trace] = MappingProxyType({})) -> Iterator[Trace]:

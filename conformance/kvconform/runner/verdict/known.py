@@ -137,13 +137,13 @@ class KnownOfServer(Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
     """The name of a script in the folder `serving` beside the file, which shows it alone."""
     form: Texts = ""
-    """The forms in which the engine does so, where it is by a choice of who starts it; else in any form."""
+    """The forms in which the engine does so. Empty for any form."""
 
     def explains(self, engine: str, failure: ServingFailure, form: str) -> bool:
         """Tell whether a failure of an engine in a form is this one."""
         mine = engine in texts(self.engine) and failure.clause in texts(self.clause)
         mine = mine and (not self.form or form in texts(self.form))
-        return mine and any(outcomes.matches(form, line) for form in texts(self.shows) for line in failure.found)
+        return mine and any(outcomes.matches(text, line) for text in texts(self.shows) for line in failure.found)
 
 
 class _File(Struct, forbid_unknown_fields=True):
