@@ -163,7 +163,12 @@ def demand_chapters(names: Iterable[str], where: str) -> None:
             raise NotWhole(f"{where} names {name!r}, which is no chapter")
 
 
-OBSERVABLES = tuple(dict.fromkeys(("state", *(o for c in RECORDS.values() for o in c.observe))))
+def observed_in(chapters: Iterable[str]) -> tuple[str, ...]:
+    """Give what there is to see of caches that have these chapters."""
+    return tuple(dict.fromkeys(o for chapter in chapters for o in RECORDS[chapter].observe))
+
+
+OBSERVABLES = tuple(dict.fromkeys(("state", *observed_in(RECORDS))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
 
 HANDED_OUT = {**dict.fromkeys(("state", "batch", "table", "references"), "state"), "free": "free"}

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kvconform.generate import frozen_covers
-from kvconform.generate.covers import Closure, Ops, Plan, Walk, closure, walk
+from kvconform.generate.covers import Closure, Walk, closure, walk
 from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
+from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.judge import frozen_answers
 from kvconform.judge.lockstep import observables
 from kvconform.oracle.reference import CitingReference, claims

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from kvadapters.reference import Reference
+from kvconform.generate import frozen_traces
 from kvconform.generate.amounts import CLAUSE_TRACES, QUICK_TRACES, SEED, TRACES
 from kvconform.generate.frozen_covers import outcome_text
 from kvconform.generate.frozen_traces import DRAWN
+from kvconform.generate.real_geometry import GEOMETRIES, at
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
@@ -21,7 +23,7 @@ from kvconform.oracle.reference import claims
 from kvspec import notation
 from kvspec.chapters.record import METERED
 from kvspec.contract import CHAPTERS
-from kvspec.reading.clauses import examples_of
+from kvspec.reading.clauses import examples_of, index
 from kvspec.reading.columns import column
 from kvspec.reading.examples import Example
 from kvspec.session.driver import Session
@@ -51,12 +53,22 @@ def compute(chapter: str) -> str:
     file to freeze."""
     outcomes = Outcomes()
     examples = [[e.id, *answered(e.trace, e.trace.ops, outcomes)] for e in examples_of(chapter) if not _counts(e)]
+    examples += [[name, *answered(trace, trace.ops, outcomes)] for name, trace in _at_geometries(chapter)]
     explored = {
         e.name: found for e in explorations([chapter]).get(chapter, ()) if (found := _explored(e, outcomes))
     }
     head = {"chapter": chapter, "notes": NOTES, "hypothesis": version("hypothesis")}
     head |= {"outcomes": list(map(outcome_text, outcomes)), "examples": examples}
     return document(head, "explored", "{\n" + ",\n".join(map(_text, explored.items())) + "\n}")
+
+
+def _at_geometries(kind: str) -> Iterator[tuple[str, Trace]]:
+    """The worked examples on a kind of cache at each geometry, by their names there: a run on single clauses judges
+    them."""
+    for worked in (e for clause in index().values() for e in clause.examples if e.trace.kind == kind):
+        for geometry in GEOMETRIES:
+            if trace := at(worked.trace, geometry):
+                yield frozen_traces.name_at(worked, geometry), trace
 
 
 def _counts(example: Example) -> bool:

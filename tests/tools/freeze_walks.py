@@ -9,10 +9,10 @@ from itertools import product
 from typing import Any
 
 from kvconform.generate import lives
-from kvconform.generate.covers import Ops
 from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_traces import LIVES, name
 from kvconform.generate.real_geometry import GEOMETRIES
+from kvconform.generate.strategies.plan_moves import Ops
 from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
 from kvspec import notation
 from kvspec.contract import CHAPTERS

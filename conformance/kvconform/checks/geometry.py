@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate import concerning
+from kvconform.generate import concerning, frozen_traces
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
-from kvconform.generate.real_geometry import GEOMETRIES, at, within
+from kvconform.generate.real_geometry import GEOMETRIES, within
 from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
@@ -47,8 +47,9 @@ def _judge_in_forms(under_test: AdapterUnderTest, kind: str) -> None:
 def _judge(under_test: AdapterUnderTest, kind: str) -> None:
     """Judge its traces; of clauses that are asked for alone their own worked examples."""
     if under_test.clauses:
-        examples = [e.trace for c in under_test.clauses for e in index()[c].examples if e.trace.kind == kind]
-        each = (at(trace, within(geometry, under_test.adapter)) for geometry in GEOMETRIES for trace in examples)
+        examples = [e for c in under_test.clauses for e in index()[c].examples if e.trace.kind == kind]
+        geometries = [within(geometry, under_test.adapter) for geometry in GEOMETRIES]
+        each = (frozen_traces.example_at(example, geometry) for geometry in geometries for example in examples)
         under_test.judge_all(under_test.fitting(filter(None, each)), "geometry", kind)
     else:
         _judge_kind(under_test, kind)

@@ -12,39 +12,18 @@ the data nor on the absolute position.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
-from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
 if TYPE_CHECKING:
     from kvconform.oracle.abstract_state import Key
-
-Ops = tuple[Operation, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to cover: a configuration, the moves tried from each state, and what follows each move."""
-
-    name: str
-    start: Trace
-    moves: Callable[[Session], Sequence[Ops]]
-    continuations: Callable[[Session], Sequence[Ops]]
-    snapshots: tuple[str, ...] = ()
-    """Names of snapshots that belong to the state."""
-    caches: tuple[str, ...] = ("A",)
-    """The caches that belong to the state."""
-    histories: bool = False
-    """Whether the last append's number of queries belongs to the state, as it does for masks."""
-    look: Ops = ({"op": "view"},)
-    """Operations that show a state and do not change it."""
 
 
 @dataclass(frozen=True)

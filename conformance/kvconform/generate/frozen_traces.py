@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from kvconform.generate.frozen_covers import FOLDER, read_answers, read_operation, read_outcomes
+from kvconform.generate.real_geometry import GEOMETRIES, Geometry, at
 from kvconform.generate.strategies.walk_moves import Scale
 from kvspec import notation
 from kvspec.reading.examples import Example
@@ -99,6 +100,19 @@ def _examples(chapter: str) -> Mapping[str, Frozen]:
 def example(chapter: str, worked: Example) -> Trace:
     """Give the trace of a worked example of a chapter, with what the reference answers where that is frozen."""
     return replace(worked.trace, frozen=_examples(chapter).get(worked.id))
+
+
+def example_at(worked: Example, geometry: Geometry) -> Trace | None:
+    """Give the trace of a worked example at a geometry, with what the reference answers where that is frozen; None
+    where it cannot be done there."""
+    trace = at(worked.trace, geometry)
+    known = _examples(worked.trace.kind) if geometry in GEOMETRIES else {}
+    return trace and replace(trace, frozen=known.get(name_at(worked, geometry)))
+
+
+def name_at(worked: Example, geometry: Geometry) -> str:
+    """Name a worked example at a geometry."""
+    return f"{worked.id} {geometry.name}"
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from kvconform.generate.covers import walk
 from kvconform.generate.other_kinds import moved
 from kvconform.generate.real_geometry import WITH, Geometry, Met, at, beyond, options
 from kvconform.generate.variations import LOOKS, blind
@@ -79,6 +78,8 @@ class _Shown:
     @cached_property
     def is_done(self) -> bool:
         """Tell whether nothing in the trace is refused: a run is done only as a whole."""
+        from kvconform.generate.covers import walk  # frozen traces need no reference
+
         return all(step.result == "ok" for step in walk(self.trace, self.trace.ops).steps)
 
     def worth(self, wanted: Collection[str]) -> float:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvconform.generate import strategies
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.exploration import Exploration
 from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import caches_with
 from kvspec.registry import KINDS, LETTERS, objects
+
+if TYPE_CHECKING:
+    from kvconform.generate.strategies.plan_moves import Plan
 
 
 def planned(chapters: Collection[str] = CHAPTERS) -> dict[str, Callable[..., list[Plan]]]:

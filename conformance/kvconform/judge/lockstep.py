@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -15,10 +15,8 @@ from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.ledger import Accounts
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.citing import CitingSession
 from kvconform.oracle.deviating import Deviating
 from kvconform.oracle.expected import Expected
-from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import RunInputs, TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Claim, Description
@@ -26,11 +24,22 @@ from kvspec.geometry import Config
 from kvspec.moved_clauses import now
 from kvspec.operations.table import Operation, argument, cache_of, last_of
 from kvspec.registry import opened
-from kvspec.session.step import Inputs, Listed, Step
+from kvspec.session.step import NOTHING, Inputs, Listed, Step
 from kvspec.trace import Trace, used_chapters
 
 if TYPE_CHECKING:
     from kvconform.oracle.abstract_state import Key
+    from kvconform.oracle.citing import CitingSession
+
+
+class Performs(Protocol):
+    """A session, here or in a worker."""
+
+    def begin(self, kind: str, config: Config) -> Step:
+        """Open cache A, and forget all that was."""
+
+    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
+        """Perform one operation."""
 
 
 def asked(session: Performs, op: Operation, inputs: Inputs) -> Callable[[], Step]:

@@ -1,17 +1,14 @@
-"""Trials at level storage: judged by the reference, or by what is known that it answers."""
+"""Trials at level storage, judged by the reference."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kvconform.judge import frozen_answers, storage
+from kvconform.judge import storage
 from kvconform.judge.lockstep import PendingStep, Trial, observables
 from kvconform.judge.storage import Difference
 from kvconform.oracle.reference import CitingReference
-from kvconform.oracle.trace_inputs import RunInputs
-from kvspec.geometry import Config
-from kvspec.operations.table import Operation, each_of, length_of
-from kvspec.session.step import Inputs, Step
+from kvspec.session.step import Step
 
 if TYPE_CHECKING:
     from kvconform.oracle.abstract_state import Key
@@ -42,53 +39,3 @@ class StorageTrial(Trial):
     def compare(self, asked: PendingStep, got: Step) -> list[Difference]:
         """How the adapter differs from the reference."""
         return storage.storage(asked.want, got, self.result.book, asked.claim, asked.claims)
-
-
-class FrozenTrial(Trial):
-    """Judged by what the reference is known to answer: results step by step, and in the end a hash of all the rest.
-    It tells whether the adapter agrees. If not, the reference tells how, from the answers that were noted."""
-
-    AHEAD = StorageTrial.AHEAD
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.past = True  # so that all answers are there to be judged again
-        assert self.trace.frozen is not None
-        self._outcomes, self._asked_for = iter(self.trace.frozen.outcomes), list[PendingStep]()
-        self._digest = frozen_answers.Digest()
-
-    def agrees(self) -> bool:
-        """Whether the adapter does what the reference does, and costs and plans are within bounds."""
-        assert self.trace.frozen is not None
-        steps = self.run().steps
-        whole = not self.result.failed and len(steps) == len(self.trace.ops)
-        if not whole or str(self._digest) != self.trace.frozen.digest:
-            return False
-        for asked, (want, got) in zip(self._asked_for, steps, strict=True):
-            want.values, want.arrays = got.values, got.arrays
-            super()._account(asked, got)
-        self.result.states[:], self.result.by_hash = self.trace.frozen.states, True
-        return not self.result.failed
-
-    def begin(self, kind: str, config: Config) -> Step:
-        """What the reference answers to an opening."""
-        return Step()
-
-    def expect(self, op: Operation, inputs: Inputs) -> Step:
-        """What is known of the reference's answer."""
-        result, clause, cites, failed = next(self._outcomes)
-        if isinstance(inputs.each, RunInputs):
-            for number, part in enumerate(each_of(op), 1):
-                inputs.each.make(part)
-                last = number == length_of(op)
-                inputs.each.done(part, result if last else "refused" if number - 1 in failed else "ok")
-        return Step(result, clause, cites=cites)
-
-    def compare(self, asked: PendingStep, got: Step) -> list[Difference]:
-        """Note the answer. Compare its result alone."""
-        self._asked_for.append(asked)
-        self._digest.add(got)
-        return storage.result(asked.want, got)
-
-    def _account(self, asked: PendingStep, got: Step) -> None:
-        """Costs follow from answers that are right: they are judged in the end."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kvconform.judge import frozen_answers
-from kvconform.judge.lockstep import Trial, observables
-from kvconform.judge.storage_trial import FrozenTrial, StorageTrial
+from kvconform.judge.frozen_trial import FrozenTrial
+from kvconform.judge.lockstep import Performs, Trial, observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import PLAIN, Deviating
-from kvconform.oracle.reference import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.contract import Description
 from kvspec.geometry import Config
@@ -73,8 +72,10 @@ def _judged(
 
 
 def _trials(level: str) -> type[Trial]:
-    """The trials at a level. The list model is read where it is asked: mostly frozen answers take its place."""
+    """The trials at a level. An oracle is read where it is asked: mostly frozen answers take its place."""
     if level == "storage":
+        from kvconform.judge.storage_trial import StorageTrial
+
         return StorageTrial
     from kvconform.judge.visible_trial import VisibleTrial
 

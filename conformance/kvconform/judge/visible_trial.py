@@ -11,6 +11,7 @@ from kvconform.judge.mask_columns import HANDING_OUT, Widths
 from kvconform.judge.storage import Difference
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import OBSERVED, ListModelSession
+from kvconform.oracle.named_inputs import named
 from kvconform.oracle.reference import CitingReference
 from kvref.list_model.caches import CacheModel
 from kvspec.geometry import Config
@@ -50,7 +51,7 @@ class VisibleTrial(Trial):
 
     def expect(self, op: Operation, inputs: Inputs) -> Step:
         """What the list model does, or what a planted deviation makes of it."""
-        want = super().expect(op, self.trace_inputs.named(op, inputs))
+        want = super().expect(op, named(self.trace_inputs, op, inputs))
         assert isinstance(want, Expected)
         if self.planted is not None:
             want = self.planted.expect(op, inputs, want)

@@ -51,9 +51,9 @@ class LoggedInputs(TraceInputs):
         each = [self.book.rows(op, config, 1, serial - self.book.next) for serial in serials]
         return Pair(*(np.concatenate(arrays, axis=2) for arrays in zip(*each, strict=True)))
 
-    def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
-        rows: Any = super()._named_rows(op, made)
-        return Pair(*(part._replace(serials=[self._now()]) for part in rows))
+    def serials(self, op: Operation) -> list[list[int]]:
+        """Give those of the names of this operation."""
+        return [self._now()]
 
 
 class LoggedSession:

@@ -44,7 +44,9 @@ class ModelledTrace:
         return step
 
     def _inputs(self, op: Operation) -> Inputs:
-        return self.trace_inputs.named(op, self.trace_inputs.make(op) if self.wanted else None)
+        from kvconform.oracle.named_inputs import named
+
+        return named(self.trace_inputs, op, self.trace_inputs.make(op) if self.wanted else None)
 
 
 def at_the_end(trace: Trace) -> ListModelSession:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from kvref.list_model.rows import Rows
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import Operation, argument, numbers_in, overridden
+from kvspec.operations.table import Operation, numbers_in, overridden
 from kvspec.rows.book import SerialBook
+
+Shapes = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of keys, and of values."""
 
 
 class PaddedBlock:
@@ -50,18 +50,9 @@ class PaddedBlock:
             block[s, :, first : first + own.shape[1]] = own
         return block
 
-    def named(self, book: SerialBook, made: Pair | None) -> Pair:
-        """The same for the list model: the serials of each sequence, and the shapes of the arrays."""
-        config = overridden(self.config, self.op)
-        ends = (book.next + np.cumsum([0, *self.lengths])).tolist()
-        serials = [list(range(a, b)) for a, b in pairwise(ends)]
-        dims, arrays = (config.k_dim, config.v_dim), made or (None, None)
-        fill = argument(self.op, "fill")
-        shapes = [
-            (self.sequences, max(0, config.kv_heads), n, max(0, dim))
-            for n, dim in zip(self._columns(), dims, strict=True)
-        ]
-        keys, values = (
-            Rows(serials, shape, config.dtype, fill, a) for shape, a in zip(shapes, arrays, strict=True)
-        )
-        return Pair(keys, values)  # type: ignore[arg-type]
+    def shapes(self) -> Shapes:
+        """The shapes of keys and of values."""
+        config, (keys, values) = overridden(self.config, self.op), self._columns()
+        heads = max(0, config.kv_heads)
+        of_keys = self.sequences, heads, keys, max(0, config.k_dim)
+        return of_keys, (self.sequences, heads, values, max(0, config.v_dim))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from kvconform.oracle.citing import CitingSession
 from kvspec import masks
 from kvspec.contract import Description, Pair, description
-from kvspec.geometry import Config
 from kvspec.operations.table import Operation
 from kvspec.registry import OBSERVABLES
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -25,16 +24,6 @@ def _made() -> Any:
     from kvadapters.reference import Reference
 
     return Reference()
-
-
-class Performs(Protocol):
-    """A session, here or in a worker."""
-
-    def begin(self, kind: str, config: Config) -> Step:
-        """Open cache A, and forget all that was."""
-
-    def do(self, op: Operation, inputs: Inputs = NOTHING) -> Step:
-        """Perform one operation."""
 
 
 def _copied(logical: masks.Logical | None) -> masks.Logical | None:

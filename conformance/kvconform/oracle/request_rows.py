@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvref.list_model.rows import Rows
 from kvspec.contract import Pair, Request
 from kvspec.contract.pools import tokens_in
 from kvspec.geometry import Config
@@ -30,19 +29,10 @@ class RequestRows:
     def rows(self, op: Operation, config: Config) -> Pair:
         """Keys and values `[1, kv_heads, n, dim]` of all tokens of an operation's request; none where no sequence
         has its number."""
-        return Pair(*self._book.of_serials(config, self._named(op)))
+        return Pair(*self._book.of_serials(config, self.serials(op)))
 
-    def named(self, op: Operation, config: Config) -> Pair:
-        """The same for the list model."""
-        serials = self._named(op)
-        shapes = (
-            (max(0, config.kv_heads), len(serials), config.k_dim),
-            (max(0, config.kv_heads), len(serials), config.v_dim),
-        )
-        rows: Any = (Rows([serials], (1, *shape), config.dtype) for shape in shapes)
-        return Pair(*rows)
-
-    def _named(self, op: Operation) -> list[int]:
+    def serials(self, op: Operation) -> list[int]:
+        """The serials of all tokens of an operation's request; none where no sequence has its number."""
         request = self._meant(op)
         return [] if request is None else [self._serial(request, p) for p in range(len(request.tokens))]
 

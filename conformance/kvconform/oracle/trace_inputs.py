@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from kvconform.oracle.padded_block import PaddedBlock
 from kvconform.oracle.request_rows import NOTED, ROWS, RequestRows
-from kvref.list_model.rows import Queries, Rows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.forms import LATENT
@@ -74,38 +73,17 @@ class TraceInputs:
                 return Inputs(opening=self._geometry(op))
         rows = self._rows(op) if op["op"] in TAKES_ROWS else None
         if op["op"] in TAKES_QUERIES:
-            return Inputs(rows, self._queries(op), _through(op))
+            return Inputs(rows, self._queries(op), through(op))
         return NOTHING if rows is None else Inputs(rows)
 
-    def named(self, op: Operation, made: Inputs | None = None) -> Inputs:
-        """The same for the list model: rows by their serials, and arrays only where they were `made`."""
-        if op["op"] == RUN.name:
-            arrays = made.each if made else None
-            return Inputs(each=NamedInputs(arrays if isinstance(arrays, RunInputs) else RunInputs(self)))
-        inputs = made or (NOTHING if op["op"] in TAKES else self.make(op))
-        if op["op"] not in TAKES:
-            return inputs
-        rows = self._named_rows(op, inputs.rows) if op["op"] in TAKES_ROWS else None
-        if op["op"] not in TAKES_QUERIES:
-            return Inputs(rows)
-        queries: Any = Queries(self._queries_shape(op), op.get("q_dtype") or "f32", inputs.queries)
-        return Inputs(rows, queries, inputs.logical if made else _through(op))
-
-    def _named_rows(self, op: Operation, made: Pair | None) -> Pair:
+    def serials(self, op: Operation) -> list[list[int]]:
+        """Give the serials of the rows that an operation takes: of each layer, or of each sequence of a block."""
         _, config = self.opened_as(op)
         if op["op"] in ROWS:
-            return self.requests.named(op, config)
-        if "lengths" in op:
-            return PaddedBlock(op, config).named(self.book, made)
-        (parts, n), dtype = self._extent(op), op.get("dtype") or config.dtype
-        first, fill = self.book.next, argument(op, "fill")
-        serials = [list(range(first + i * n, first + (i + 1) * n)) for i in range(parts)]
-        rows = 1 if op["op"] in ("step", "replay") else n
-        counts = rows, rows if op.get("values") is None else op["values"]
-        shapes = [self._rows_shape(op, part, count) for part, count in zip("kv", counts, strict=True)]
-        arrays = made or (None, None)
-        named: Any = (Rows(serials, shape, dtype, fill, a) for shape, a in zip(shapes, arrays, strict=True))
-        return Pair(*named)
+            return [self.requests.serials(op)]
+        parts, n = self.extent(op)
+        counts = PaddedBlock(op, config).lengths if "lengths" in op else [n] * parts
+        return [list(range(a, b)) for a, b in pairwise(accumulate(counts, initial=self.book.next))]
 
     def opened_as(self, op: Operation) -> tuple[str, Config]:
         """Kind and config of the cache an operation is for; those of A where that was never opened."""
@@ -122,7 +100,7 @@ class TraceInputs:
             return self.requests.rows(op, config)
         if "lengths" in op:
             return PaddedBlock(op, config).rows(self.book)
-        parts, n = self._extent(op)
+        parts, n = self.extent(op)
         if op["op"] == "rotate":
             keys, values = self.book.rows(op, config, n)
             return Pair(halved(keys, argument(op, "dims")) if argument(op, "halved") else keys, values)
@@ -135,11 +113,9 @@ class TraceInputs:
             made = self.book.stacked(op, config, n, parts)
             if not opened(kind).layer_axis:
                 return Pair(*made)
-        return Pair(
-            *(a.reshape(self._rows_shape(op, part, a.shape[2])) for a, part in zip(made, "kv", strict=True))
-        )
+        return Pair(*(a.reshape(self.rows_shape(op, part, a.shape[2])) for a, part in zip(made, "kv", strict=True)))
 
-    def _extent(self, op: Operation) -> tuple[int, int]:
+    def extent(self, op: Operation) -> tuple[int, int]:
         """How many layers an operation writes rows to, and how many to each; of a step one for each sequence."""
         config = self.opened_as(op)[1]
         layers = config.layers or 1
@@ -155,11 +131,11 @@ class TraceInputs:
         one = not OPERATIONS[op["op"]].layered or op.get("layer") is not None
         return op.get("layers") or (1 if one else layers), op.get("n", 1)
 
-    def _rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
+    def rows_shape(self, op: Operation, part: str, n: int) -> tuple[int, ...]:
         """The shape of keys, or of values, for this number of rows."""
         kind, config = self.opened_as(op)
         batch, heads, _, dim = (max(0, size) for size in overridden(config, op).shape(part, n))
-        layers, m = self._extent(op)
+        layers, m = self.extent(op)
         match op["op"]:
             case "step" | "replay":
                 return layers, m * batch * n, heads, dim
@@ -172,12 +148,12 @@ class TraceInputs:
         return layers * batch, heads, n, dim
 
     def _queries(self, op: Operation) -> Array:
-        shape = self._queries_shape(op)
+        shape = self.queries_shape(op)
         size = (prod(shape[:-3]), *shape[-3:])
         made = cast(queries(argument(op, "queries"), self.book.next, *size), op.get("q_dtype") or "f32")
         return made.reshape(shape)
 
-    def _queries_shape(self, op: Operation) -> tuple[int, ...]:
+    def queries_shape(self, op: Operation) -> tuple[int, ...]:
         """Queries are `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
         kind, config = self.opened_as(op)
         how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
@@ -213,7 +189,7 @@ class TraceInputs:
                 self.requests.done(op)
             case _ if op["op"] in TAKES_ROWS:
                 self._turned(op)
-                parts, n = self._extent(op)
+                parts, n = self.extent(op)
                 self.book.took(op["n"] if op["op"] == "copy" else parts * n)
 
     def _turned(self, op: Operation) -> None:
@@ -243,27 +219,12 @@ class RunInputs:
         self.performed += [op] if result == "ok" else []
 
 
-class NamedInputs:
-    """The same for the list model: rows by their serials."""
-
-    def __init__(self, arrays: RunInputs) -> None:
-        self._arrays = arrays
-
-    def make(self, op: Operation) -> Inputs:
-        """The inputs of the next operation."""
-        return self._arrays.trace_inputs.named(op, self._arrays.make(op))
-
-    def done(self, op: Operation, result: str) -> None:
-        """The oracle's verdict on it is known."""
-        self._arrays.done(op, result)
-
-
 def _needs_rows(op: Operation) -> bool:
     """Whether the content of rows counts, not their names alone."""
     return op["op"] in (*TAKES_QUERIES, "fingerprint", "encode") or op.get("fill", "legible") != "legible"
 
 
-def _through(op: Operation) -> masks.Logical | None:
+def through(op: Operation) -> masks.Logical | None:
     """The mask that the queries of an attend look through."""
     return masks.from_json(list(argument(op, "through"))) if op["op"] == "attend" else None
 

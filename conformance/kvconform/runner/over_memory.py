@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kvconform.judge.lockstep import Performs
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import Performs
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, length_of, parts_of
 from kvspec.session.step import NOTHING, Inputs, Step

@@ -16,10 +16,10 @@ from kvconform.generate.frozen_traces import NONE, Explored
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
 from kvconform.judge import steps, trial
+from kvconform.judge.lockstep import Performs
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import PLAIN, Deviating
-from kvconform.oracle.reference import Performs
 from kvconform.runner import over_memory
 from kvconform.runner.explaining import Explaining
 from kvconform.runner.failures import LOOK_BACK, Failures

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvconform.oracle.reference import Performs
+from kvconform.judge.lockstep import Performs
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array

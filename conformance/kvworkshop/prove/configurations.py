@@ -8,9 +8,9 @@ from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.registry import planned
+from kvconform.generate.strategies.plan_moves import Plan
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from typing import Any
 
-from kvconform.generate.covers import Closure, Ops, Plan, Walk, walk
+from kvconform.generate.covers import Closure, Walk, walk
+from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.oracle.abstract_state import Key
 from kvconform.oracle.expected import SAVED
 from kvspec.operations.table import Operation, cache_of

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kvconform.generate import covers
-from kvconform.generate.covers import Closure, Ops, Plan
+from kvconform.generate.covers import Closure
+from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.judge.trial_result import TrialResult
 from kvspec.trace import LARGEST_TRACE, Trace
 from kvworkshop.prove import identifiers

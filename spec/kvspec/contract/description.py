@@ -22,7 +22,17 @@ from kvspec.contract.description_fields import (
 from kvspec.contract.vocabulary import LEVELS, Level
 from kvspec.forms import parsed
 from kvspec.geometry import DTYPES, Config
-from kvspec.registry import CACHES, DIALECTS, KINDS, RECORDS, VALUES, Needed, abilities, dialects
+from kvspec.registry import (
+    CACHES,
+    DIALECTS,
+    KINDS,
+    RECORDS,
+    VALUES,
+    Needed,
+    abilities,
+    dialects,
+    observed_in,
+)
 
 
 @dataclass(frozen=True)
@@ -155,10 +165,13 @@ class Description:
         return {}
 
     def _observers(self, kinds: Collection[str]) -> tuple[str, ...]:
-        asked = [c for c in RECORDS if c in self.chapters and (c not in KINDS or c in kinds)]
-        observers = dict.fromkeys(o for c in asked for o in RECORDS[c].observe)
+        asked = [c for c in _about(kinds) if c in self.chapters]
         lacking = {o for c in asked for o, needs in RECORDS[c].observe.items() if needs in self.chapters[c].without}
-        return tuple(o for o in observers if o not in lacking)
+        return tuple(o for o in observed_in(asked) if o not in lacking)
+
+    def shows_all(self, kinds: Collection[str]) -> bool:
+        """Tell whether a session observes all that there is to see of caches of these kinds."""
+        return self.observed(kinds) == observed_in(_about(kinds))
 
     def supports(self, config: Config) -> bool:
         """Tell whether a valid config is within the declared limits."""
@@ -325,6 +338,11 @@ def _claim(chapter: Any, claim: Any) -> Claim:
     only_visible = f"chapter {chapter}: at level storage {', '.join(declared)} must be as by default"
     want(level == "visible" or not declared, only_visible)
     return Claim(cast(Level, level), cast(Any, grows), without, declared)
+
+
+def _about(kinds: Collection[str]) -> Iterator[str]:
+    """Name the chapters that are about caches of these kinds."""
+    return (chapter for chapter in RECORDS if chapter not in KINDS or chapter in kinds)
 
 
 def _declared(chapter: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, int | str]]:

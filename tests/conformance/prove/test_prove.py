@@ -13,9 +13,9 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform import cli
 from kvconform.generate import covers
-from kvconform.generate.covers import Ops, Plan
 from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
+from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import claims
 from kvref.abilities.snapshot import Snapshot

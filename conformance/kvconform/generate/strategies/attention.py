@@ -8,10 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.attention_random import explored
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec import notation
 from kvspec.chapters import CHAPTERS

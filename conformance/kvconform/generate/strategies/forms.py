@@ -9,10 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, growing, mem, page, parcels, ring
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvspec import notation
 from kvspec.chapters import CHAPTERS
 from kvspec.forms import parsed

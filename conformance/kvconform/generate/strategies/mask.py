@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, growing, ring
-from kvconform.generate.strategies.plan_moves import name, plan
+from kvconform.generate.strategies.plan_moves import Plan, name, plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.registry import CACHES

@@ -7,10 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import name, plan, rewinds
+from kvconform.generate.strategies.plan_moves import Plan, name, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import OF_KIND, Operation

@@ -9,10 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, of_parcels, unseen
 from kvref.list_model.page import InFlight, PagedSequence

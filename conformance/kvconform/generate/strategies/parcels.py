@@ -6,10 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, page
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import appends_after, plan
+from kvconform.generate.strategies.plan_moves import Plan, appends_after, plan
 from kvconform.generate.strategies.walk_moves import LATE, Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with

@@ -1,18 +1,39 @@
-"""Plans of covers in the notation, and the moves and continuations that chapters share."""
+"""Plans of covers: what they hold, how they are written in the notation, and moves that chapters share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kvconform.generate.covers import Ops, Plan
 from kvspec import notation
+from kvspec.operations.table import Operation
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
+Ops = tuple[Operation, ...]
+
 Texts = Callable[[Session], Iterable[str]]
 """Gives texts of one or several operations each, for the state that a session is in."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to cover: a configuration, the moves tried from each state, and what follows each move."""
+
+    name: str
+    start: Trace
+    moves: Callable[[Session], Sequence[Ops]]
+    continuations: Callable[[Session], Sequence[Ops]]
+    snapshots: tuple[str, ...] = ()
+    """Names of snapshots that belong to the state."""
+    caches: tuple[str, ...] = ("A",)
+    """The caches that belong to the state."""
+    histories: bool = False
+    """Whether the last append's number of queries belongs to the state, as it does for masks."""
+    look: Ops = ({"op": "view"},)
+    """Operations that show a state and do not change it."""
 
 
 def plan(name: str, start: Trace, moves: Texts, continuations: Texts, look: str = "view", **more: Any) -> Plan:

@@ -9,10 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, draft, layers, snapshot
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import Texts, appends_after, plan
+from kvconform.generate.strategies.plan_moves import Plan, Texts, appends_after, plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import ARGUMENTS, OF_KIND, Operation, cache_of, caches_with

@@ -10,10 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import store
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import name, plan
+from kvconform.generate.strategies.plan_moves import Plan, name, plan
 from kvspec.geometry import Config
 from kvspec.operations.table import OPERATIONS, Operation, caches_with
 from kvspec.registry import KINDS

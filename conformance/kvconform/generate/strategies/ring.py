@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
-from kvconform.generate.strategies.plan_moves import appends_after, name, plan, rewinds
+from kvconform.generate.strategies.plan_moves import Plan, appends_after, name, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves, Scale
 from kvspec.geometry import Config
 from kvspec.session.driver import Session

@@ -6,10 +6,9 @@ from collections.abc import Collection
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.configs import geometry
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import plan, rewinds
+from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.chapters import CHAPTERS

@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches
 from kvconform.generate.strategies.mask import battery
-from kvconform.generate.strategies.plan_moves import plan, rewinds
+from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
 from kvspec.geometry import Config
 from kvspec.operations.table import listed, positions_named

@@ -8,11 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies import caches, layers
 from kvconform.generate.strategies.configs import configs
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import name, plan
+from kvconform.generate.strategies.plan_moves import Plan, name, plan
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config

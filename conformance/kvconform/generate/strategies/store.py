@@ -7,10 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.covers import Plan
 from kvconform.generate.strategies.configs import FAR, geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
-from kvconform.generate.strategies.plan_moves import plan
+from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
 from kvspec.geometry import Config

@@ -14,7 +14,6 @@ from kvconform.generate.fit_to_adapter import fitted
 from kvconform.generate.other_kinds import moved
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.reference import CitingReference, claims
 from kvspec.contract import Description, Lengths
 from kvspec.reading.clauses import Clause, index
 from kvspec.registry import CACHES, HANDED_OUT, KINDS, RECORDS, needed, opened
@@ -102,6 +101,8 @@ def shown_with_rows(clause: Clause) -> bool:
 
 @cache
 def _shown_with_rows(id: str) -> bool:
+    from kvconform.oracle.reference import CitingReference, claims  # most clauses held: they were exercised
+
     clause = index()[id]
     traces = [example.trace for example in clause.examples]
     return any(id in trial.run(t, CitingReference(), claims(), clause.level).with_rows() for t in traces)
@@ -116,4 +117,6 @@ def _examples(clause: Clause, adapter: Description) -> Iterator[Trace]:
 
 
 def _seen(trace: Trace, adapter: Description) -> TrialResult:
+    from kvconform.oracle.reference import CitingReference
+
     return trial.on(trace, lambda observe: CitingReference(observe=observe), adapter)
