@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from kvgpu.memory import device_arrays as resident
 from kvgpu.memory.batch_rows import Sequences
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.row_groups import Layers
@@ -89,8 +88,7 @@ class Batching:
         host are uploaded first."""
         batch = self.demand_batch("step")
         self.demand_step(batch, keys, values)
-        there = resident.source(self.space.runtime, self.config.kv_heads, keys, values)
-        batch.append(there if there and self.config.form is None else batch.take(keys, values))
+        batch.append(batch.lying(keys, values) or batch.take(keys, values))
         batch.advance()
 
     def demand_step(self, batch: Sequences, keys: Any, values: Any) -> None:
@@ -139,12 +137,15 @@ class Captured:
         self.work: Recorded = batch.space.runtime.capture(lambda: batch.append(batch.taken))
 
     def replay(self, keys: Any, values: Any) -> None:
-        """Upload rows to the batch's input, and replay the step."""
+        """Upload rows to the batch's input, and replay the step. Where the host writes rows itself, it reads them
+        where they lie."""
         if self.store.batched is not self.batch:
             raise refusals.dropped("BATCH-26")
         if len(self.batch.lengths) != self.m:
             raise refusals.captured_size("BATCH-27", self.m, len(self.batch.lengths))
         self.store.demand_step(self.batch, keys, values)
-        self.batch.take(keys, values)
-        self.work.replay()
+        there = self.batch.lying(keys, values)
+        if there is None or not self.batch.by_hand(there):
+            self.batch.take(keys, values)
+            self.work.replay()
         self.batch.advance()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from kvgpu.memory import device_arrays as resident
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.layout import Geometry, Place
 from kvgpu.memory.row_groups import MOST_PARTS, Layers
@@ -92,6 +94,12 @@ class Sequences:
         codec.encoded(source._replace(slots=1), self.input)  # a line of kv_heads rows is as many lines of one
         return self.taken
 
+    def lying(self, keys: Any, values: Any) -> Place | None:
+        """Give rows of a step where they lie, if they are on the device as they are kept."""
+        if self.config.form is not None:
+            return None
+        return resident.source(self.space.runtime, self.config.kv_heads, keys, values)
+
     @property
     def taken(self) -> Place:
         """Give the step's input rows."""
@@ -100,6 +108,8 @@ class Sequences:
     def append(self, source: Place) -> None:
         """Append one row behind every length, which the device reads and advances; one launch. The host's lengths
         do not change."""
+        if self.by_hand(source):
+            return
         m, heads = len(self.lengths), self.config.kv_heads
         geometry, to = self.memory.geometry, self.memory.rows.place
         word = geometry.word
@@ -109,6 +119,10 @@ class Sequences:
         shape = Work(max(widths), 1, m, min(self.layers, MOST_PARTS))
         self._launch(f"step{word}", shape, source, *sizes, *(at // word for at in starts), to.slots)
         self.space.runtime.meter.device_to_device += self.layers * m * self.config.row_bytes
+
+    def by_hand(self, source: Place) -> bool:
+        """Have the host append one row behind every length, where it may: tell whether it did."""
+        return self.memory.rows.by_hand.put_step(self.memory.lengths, self.lengths, self.layers, source)
 
     def advance(self) -> None:
         """Advance every sequence's length on the host by one row."""

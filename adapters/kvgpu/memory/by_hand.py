@@ -15,6 +15,9 @@ from kvspec.geometry import Array
 MOST = 1 << 18
 """Bytes that one thread writes in less time than it takes to wake the others."""
 
+MOST_STEP = 1 << 20
+"""The same of a step of a batch, whose kernel takes longer: its rows lie far from each other."""
+
 ENTRY = np.dtype(np.int32)
 """An entry of a block table on the device."""
 
@@ -117,6 +120,22 @@ class ByHand:
         held += 1
         return True
 
+    def put_step(self, lengths: Block, ends: Array, layers: int, source: Place) -> bool:
+        """Write a packed row of each sequence of a batch behind its end in each layer, and advance the lengths. The
+        sequences of a layer have places beside each other."""
+        sequences, places = len(ends), lengths.nbytes // LENGTH.itemsize // layers
+        heads = self._heads // (layers * places)
+        if layers * sequences * heads * self._each > MOST_STEP or not self._resting():
+            return False
+        assert self._place.keys.handle is not None, f"{self._place} was released"
+        parts = (source.keys, source.keys_at), (source.values, source.values_at)
+        for rows, (block, at) in zip(self._rows, parts, strict=True):
+            there = rows.reshape(len(rows), layers, places, heads)[:, :, :sequences]
+            _put_behind(there, ends, ndarray((layers, sequences, heads), rows.dtype, self._reached(block), at))
+        self._numbers(LENGTH, lengths)[: sequences * layers] += 1
+        self._meter.device_to_device += layers * sequences * heads * self._each
+        return True
+
     def number(self, table: Block, first: int, pages: Sequence[int]) -> bool:
         """Write entries of a block table, from `first` on."""
         if not self._resting():
@@ -139,6 +158,15 @@ class ByHand:
             lines[to : to + heads, : rows * width] = lines[first : first + heads, : rows * width]
         self._meter.device_to_device += heads * rows * self._each
         return True
+
+
+def _put_behind(rows: Array, ends: Array, new: Array) -> None:
+    """Write new rows `[layers, sequences, heads]` to the slots at the ends, at once where these are alike."""
+    if (ends == ends[0]).all():
+        rows[ends[0]] = new
+        return
+    for sequence, end in enumerate(ends):
+        rows[end, :, sequence] = new[:, sequence]
 
 
 class Never:

@@ -247,3 +247,74 @@ def test_the_table_of_a_dropped_sequence_serves_the_next(fast: Any) -> None:
     assert fast.runtime.meter.allocations - before == 1  # the rows that were placed
     assert [a.tobytes() for a in cache.read_sequence(1)] != [a.tobytes() for a in cache.read_sequence(0)]
     assert np.array_equal(cache.read_sequence(1).keys[:, :3], cache.read_sequence(0).keys, equal_nan=True)
+
+
+BATCH = Config(dtype="f16", layers=3, max_len=9, **SHAPE)
+OTHERS = Config(dtype="f16", layers=2, max_len=6, kv_heads=2, k_dim=4, v_dim=4)
+
+CONFIGS_OF_BATCHES = {"two widths": BATCH, "one width": OTHERS, "a form": BATCH.changed(form="int8/1")}
+
+
+def token(config: Config, sequences: int) -> list[Array]:
+    """Make a row of each sequence in each layer."""
+    shapes = [(config.layers, sequences, config.kv_heads, dim) for dim in (config.k_dim, config.v_dim)]
+    return [RANDOM.integers(0, 1 << 16, shape, np.uint16).view(DTYPES["f16"]) for shape in shapes]
+
+
+def stepped(on: Any, config: Config, sequences: int, turns: list[list[Array]], replayed: bool, cut: bool) -> Any:
+    """Step a batch that has room for one sequence more, after one was cut if asked for."""
+    store = on.open("store", config)
+    store.batch(sequences + 1)
+    store.batch(sequences)
+    captured = store.capture() if replayed else None
+    for i, new in enumerate(turns):
+        if cut and i == 2:
+            store.rollback_sequence(1, 1)
+        (captured.replay if captured else store.step)(*on.place(*new))
+    return store
+
+
+def batch_content(store: Any, config: Config, sequences: int) -> list[bytes]:
+    return bits(store.read_sequence(layer, s) for layer in range(config.layers or 0) for s in range(sequences))
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["of one length", "of two lengths"])
+@pytest.mark.parametrize("replayed", [False, True], ids=["stepped", "replayed"])
+@pytest.mark.parametrize("config", CONFIGS_OF_BATCHES.values(), ids=CONFIGS_OF_BATCHES)
+def test_the_host_steps_a_batch_as_kernels_do(config: Config, replayed: bool, cut: bool, fast: Any) -> None:
+    turns = [token(config, 3) for _ in range(4)]
+    wanted = stepped(adapter(), config, 3, turns, replayed, cut)
+    store = stepped(fast, config, 3, turns, replayed, cut)
+    assert store.sequences() == wanted.sequences() == ([4, 3, 4] if cut else [4, 4, 4])
+    assert batch_content(store, config, 3) == batch_content(wanted, config, 3)
+
+
+@pytest.mark.parametrize("replayed", [False, True], ids=["stepped", "replayed"])
+def test_a_step_that_the_host_does_is_no_launch_and_counts_its_bytes(replayed: bool, fast: Any) -> None:
+    store = stepped(fast, BATCH, 2, [token(BATCH, 2)], replayed, cut=False)
+    do, new = store.capture().replay if replayed else store.step, fast.place(*token(BATCH, 2))
+    fast.synchronise()
+    before = fast.runtime.meter.reading()
+    do(*new)
+    assert fast.runtime.meter.since(before) == {"device_to_device": 3 * 2 * BATCH.row_bytes}
+
+
+@pytest.mark.parametrize("replayed", [False, True], ids=["stepped", "replayed"])
+def test_a_step_goes_on_behind_what_the_host_wrote(
+    replayed: bool, fast: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels read the lengths on the device, which the host has advanced."""
+    turns = [token(BATCH, 3) for _ in range(5)]
+    wanted = batch_content(stepped(adapter(), BATCH, 3, turns, replayed, cut=True), BATCH, 3)
+    store = fast.open("store", BATCH)
+    store.batch(3)
+    do = store.capture().replay if replayed else store.step
+    for i, new in enumerate(turns):
+        if i == 2:
+            store.rollback_sequence(1, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(by_hand, "MOST_STEP", 1 << 20 if i % 2 else 0)
+            before = fast.runtime.meter.launches
+            do(*fast.place(*new))
+            assert (fast.runtime.meter.launches == before) == bool(i % 2)
+    assert batch_content(store, BATCH, 3) == wanted
