@@ -72,6 +72,8 @@ ENGINES = {
     "onnx-attention": "kvadapters.engines.onnx:growing",
     "onnx-attention-window": "kvadapters.engines.onnx:window",
     "onnx-scatter": "kvadapters.engines.onnx:scatter",
+    "onnx-copy": "kvadapters.engines.onnx:copy",
+    "onnxruntime-copy": "kvadapters.engines.onnxruntime:copy",
     "onnxruntime-attention": "kvadapters.engines.onnxruntime:growing",
     "onnxruntime-scatter": "kvadapters.engines.onnxruntime:scatter",
     "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 CHAPTERS = dict.fromkeys(("shares_kept", "shares_broken"), ("page",)) | {
+    **dict.fromkeys(("laps_kept", "laps_broken"), ("copy",)),
     "made_after_broken": ("growing", "ring", "mask"),
 }
 """The chapters of engines that have no cache of one sequence, and of one whose masks are wrong."""
@@ -48,6 +49,7 @@ KEPT = (
         "made_after_kept",
     ),
     *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept", "shares_kept"),
+    "laps_kept",
 )
 
 
@@ -78,6 +80,7 @@ BROKEN = {
     "kernel_broken": ("RING-1", "refused though owed"),
     "ViewsOtherwise": ("GROW-4", "wrong row"),
     "shares_broken": ("PAGE-6", "wrong row"),
+    "laps_broken": ("COPY-6", "taken though refused"),
     "wide_not_declared": ("CACHE-3", "refused though owed"),
 }
 

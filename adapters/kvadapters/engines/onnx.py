@@ -21,7 +21,7 @@ try:
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
-    from kvadapters.engines import onnx_scatter
+    from kvadapters.engines import onnx_copy, onnx_scatter
     from kvadapters.engines.onnx_model import OPSET, model
 except ImportError as e:
     raise CannotRun(f"onnx cannot be imported ({e}); pip install 'kvconform[onnx]'") from e
@@ -107,4 +107,8 @@ scatter = onnx_scatter.adapter(
     lambda config: scatter_evaluator(config.dtype),
     {"version": onnx.__version__, "details": {"opset": onnx_scatter.OPSET}},
     "zero",
+)
+
+copy = onnx_copy.CopyAdapter(
+    "onnx-copy", ReferenceEvaluator, {"version": onnx.__version__, "details": {"opset": onnx_scatter.OPSET}}
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines import onnx, onnx_scatter
+from kvadapters.engines import onnx, onnx_copy, onnx_scatter
 from kvadapters.engines.limits import one_of, one_width
 from kvadapters.engines.onnx_model import MICROSOFT, model
 from kvadapters.update import UpdateAdapter, from_update
@@ -62,6 +62,8 @@ def scatter_session(dtype: str) -> Any:
 
 scatter = onnx_scatter.adapter("onnxruntime-scatter", lambda config: scatter_session(one_of(config, FLOATS)), SAID)
 
+
+copy = onnx_copy.CopyAdapter("onnxruntime-copy", session, SAID)
 
 NAMES = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total")
 """The inputs of GroupQueryAttention. It takes the lengths after the append, minus one."""

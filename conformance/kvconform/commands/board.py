@@ -59,7 +59,8 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
     unjudged = [Unjudged(u.engine, u.reason) for u in known.unjudged(file)]
     engines.sort(key=lambda e: (e.name, e.record.started))
     compared = sorted((_compared(p, entries, beside, folder) for p in several), key=lambda c: c.record.engine)
-    return Board(engines, unjudged, sorted(served, key=lambda s: (-len(s.bugs), s.form)), compared)
+    by_bugs = sorted(served, key=lambda s: (-len(s.bugs), s.form))
+    return Board(engines, unjudged, by_bugs, compared, unmet=known.unmet(file))
 
 
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:

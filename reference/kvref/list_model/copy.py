@@ -10,6 +10,7 @@ import numpy as np
 from kvref.cite import cite
 from kvref.list_model import forms
 from kvref.list_model.rows import Rows
+from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import DTYPES, WORDS, Config
 from kvspec.refusals import common
@@ -30,12 +31,12 @@ class BufferModel:
 
     kind = "copy"
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, known: object, claim: Claim) -> None:
         known = config.layout in WORDS["layout"]
         if not (common.valid(config) and config.batch == 1 and config.capacity and known):
             raise common.config("CACHE-3", self.kind, config)
         cite("COPY-1")
-        self.config = config
+        self.config, self.claim = config, claim
         self.capacity = config.capacity
         self.written: list[tuple[int, int]] = []
         """Position, row."""
@@ -71,6 +72,8 @@ class BufferModel:
             raise Refused("COPY-21", "a position below 0")
         if not sliding and at + n > self.capacity:
             raise Refused("COPY-22", "a position beyond the capacity")
+        if n > self.capacity and self.claim.dialect("laps") == "refused":
+            raise Refused("COPY-6", "more rows than there are slots")
         cite("COPY-5" if sliding else "COPY-4", *(("COPY-6",) if n > self.capacity else ()))
         forms.cite_written(self.config, *(self._taken(rows, n) for rows in (keys, values)))
         self.written += [(at + i, row) for i, row in enumerate(keys.serials[0][:n])]
@@ -116,6 +119,4 @@ class BufferModel:
         return tuple(slot for slot, row in enumerate(self.slots) if row == ZEROED)
 
 
-def model(config: Config, known: object, claim: object) -> BufferModel:
-    """A fresh buffer; the rows themselves are nothing to it, and it has no dialect."""
-    return BufferModel(config)
+model = BufferModel

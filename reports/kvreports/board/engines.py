@@ -224,6 +224,8 @@ class Board:
     """Whole engines that were judged by requests."""
     compared: list[Compared] = field(default_factory=list)
     """Engines of which several releases were compared."""
+    unmet: Mapping[str, str] = field(default_factory=dict)
+    """Why a chapter was met by too few engines, by its name."""
     spec: str = ""
     """The address of the folder of the chapters, so that ids are links to their clauses; empty for no links."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvreports.board import served
+from kvreports.board import met, served
 from kvreports.board.engines import Board, Bug, Cache, Engine
 from kvreports.board.served import Served, ServedBug
 from kvreports.drawing.text import draw
@@ -37,6 +37,7 @@ def render(board: Board) -> str:
     parts = ["# The board", f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served)]
     parts += ["## Caches", INTRODUCTION]
     parts += [_engines(board, board.caches)]
+    parts += [met.render(board)]
     parts += ["## Ours", OURS, _engines(board, board.ours)] if board.ours else []
     parts += [*(_wrong(one, bug, board.spec) for one in board.served for bug in one.bugs)]
     parts += [part for cache in board.caches for engine in cache.engines for part in _engine(engine, board.spec)]

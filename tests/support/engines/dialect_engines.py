@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from kvadapters.reference import Reference
 from kvadapters.update import UpdateAdapter, UpdateCache, from_update
+from kvref.caches.copy import Buffer as Slots
 from kvref.caches.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
@@ -297,6 +299,28 @@ for_good_kept, first_broken = (adapter(EmptiesItsRows, dialect=d, **RESET) for d
 opened_declared_first = adapter(WindowCache, dialect=FIRST, make=Strict)
 
 
+class OneLap(Slots):
+    """Refuses a sliding copy of more rows than there are slots."""
+
+    def copy(self, keys: Any, values: Any, n: int, at: int, sliding: bool) -> None:
+        if n > self.capacity:
+            raise ValueError("more rows than slots")
+        super().copy(keys, values, n, at, sliding)
+
+
+def copying(buffer: type[Slots]) -> Any:
+    """The reference with this buffer; it declares that it takes one lap at most."""
+
+    class Made(Reference):
+        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "copy": buffer}
+
+        def describe(self) -> dict[str, Any]:
+            return super().describe() | {"chapters": {"copy": {"level": "visible", "laps": "refused"}}}
+
+    return Made()
+
+
+laps_kept, laps_broken = map(copying, (OneLap, Slots))
 shares_kept, shares_broken = (pool(pages, declares=True) for pages in (PagesShared, ByKeys))
 
 

@@ -146,10 +146,18 @@ class KnownOfServer(Struct, frozen=True, forbid_unknown_fields=True):
         return mine and any(outcomes.matches(text, line) for text in texts(self.shows) for line in failure.found)
 
 
+class UnmetChapter(Struct, frozen=True, forbid_unknown_fields=True):
+    """A chapter that too few released engines were judged by, and why."""
+
+    chapter: str
+    reason: str
+
+
 class _File(Struct, forbid_unknown_fields=True):
     known: list[KnownDeviation] = field(default_factory=list)
     served: list[KnownOfServer] = field(default_factory=list)
     unjudged: list[UnjudgedEngine] = field(default_factory=list)
+    unmet: list[UnmetChapter] = field(default_factory=list)
 
 
 def declared(adapter: Description) -> tuple[KnownDeviation, ...]:
@@ -168,6 +176,11 @@ def read(file: Path | None) -> tuple[KnownDeviation, ...]:
 def unjudged(file: Path | None) -> tuple[UnjudgedEngine, ...]:
     """Read the engines that could not be judged, from the same file. Raises BadInput."""
     return tuple(_load(file).unjudged)
+
+
+def unmet(file: Path | None) -> dict[str, str]:
+    """Read why a chapter has too few engines, from the same file, by its name. Raises BadInput."""
+    return {u.chapter: u.reason for u in _load(file).unmet}
 
 
 def served(file: Path | None) -> tuple[KnownOfServer, ...]:
