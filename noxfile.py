@@ -150,7 +150,7 @@ def _where_it_can(session: nox.Session, *command: str) -> None:
 @nox.session(venv_backend="venv")  # pip alone takes the options of SOON
 def profile(session: nox.Session) -> None:
     """How fast the OpenCL adapter is beside its peers, ending in a record and its page. No test."""
-    _install(session, "opencl", "onnxruntime")
+    _install(session, "opencl", "onnxruntime", "openvino")
     session.install(TORCH, *FOR_CPUS, success_codes=[0, 1], silent=True)
     folder = REPORTS / "opencl"
     session.run("kvconform", "profile", "opencl", "--report", str(folder), *session.posargs)
@@ -160,7 +160,7 @@ def profile(session: nox.Session) -> None:
 @nox.session
 def peers(session: nox.Session) -> None:
     """The peers that compute on a GPU, as far as they go without one: forms, layouts, JAX, Triton's kernels."""
-    _install(session, "onnxruntime", "pytest", more=GPU_PEERS)
+    _install(session, "onnxruntime", "openvino", "pytest", more=GPU_PEERS)
     tests = ("python", "-m", "pytest", "-q", *(session.posargs or ["tests/conformance/profiling"]))
     session.run(*tests)
     session.run(*tests, "-k", "triton", env={"TRITON_INTERPRET": "1"}, success_codes=[0, 5])

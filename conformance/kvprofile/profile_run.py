@@ -16,6 +16,7 @@ from kvprofile.budget import Budget
 from kvprofile.case import Case
 from kvprofile.kept_memory import kept
 from kvprofile.measure import Clock, Pace, Party, metered, rounds
+from kvprofile.modes import modes
 from kvprofile.operation import Job, Operation
 from kvprofile.peers import Peer, host_arrays
 from kvprofile.peers.correct import reason
@@ -229,6 +230,7 @@ class Session:
             limit=moved.limit,
             limit_bytes=UNSET if streams is None or moved.limit is None else streams.moved(moved.limit),
             fraction=None if streams is None or limit is None else ratios(rates, _rates(streams, moved, limit)),
+            modes=modes([t * 1e3 for t in totals]) or UNSET,
             metered=counted,
             peers=[self._peer(party, own) for party in others],
         )
@@ -265,5 +267,7 @@ def told(found: Measurement) -> str:
     if found.fraction is not None:
         words.append(f"{found.fraction.median:.2f} of {found.limit}")
     words += ["in cache"] if found.get("in_cache") else []
+    if modes := found.get("modes"):
+        words.append(f"two modes, {modes[0].ms:.3g} and {modes[1].ms:.3g} ms")
     words += [f"{p.ratio.median:.2f} of {p.peer}'s time" for p in found.peers]
     return ", ".join(words)

@@ -39,6 +39,7 @@ PEERS = {
     "index_copy_": "torch_peer:IndexCopy",
     "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
     "ggml": "ggml_peer:FlashAttention",
+    "openvino": "openvino_peer:Attention",
     "flex_attention": "flex_peer:Flex",
     "triton": "gpu.triton_peer:Triton",
     "jax": "gpu.jax_peer:Jax",
@@ -49,7 +50,7 @@ PEERS = {
 ON_GPU = ("torch", "index_copy_", "flex_attention", "triton", "jax", "flashinfer")
 """Those that compute on a GPU; beside one, the others take part only if asked for."""
 
-ON_CPU = ("numpy", "memcpy", "torch", "index_copy_", "onnxruntime", "ggml")
+ON_CPU = ("numpy", "memcpy", "torch", "index_copy_", "onnxruntime", "ggml", "openvino")
 """Those that compute on a CPU and start quickly; beside one, the others take part only if asked for."""
 
 CANNOT = (ImportError, OSError, RuntimeError, CannotRun)

@@ -1,8 +1,9 @@
 """torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
 
 Attention has two forms. One folds the heads of a group into queries, so that they all read a key together; the
-other is `enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. The fastest one is
-measured. Queries are in the dtype of the rows, and masks are there, before the clock runs.
+other is `enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. On a CPU it has a third
+form, two products of matrices, since oneDNN makes these of bf16. The fastest one is measured. Queries are in the
+dtype of the rows, and masks are there, before the clock runs.
 """
 
 from __future__ import annotations
@@ -107,6 +108,26 @@ class Tensors:
         return self._masks[key]
 
 
+class Products(Tensors):
+    """torch with attention by two products of matrices and a softmax between them, the heads of a group folded. On
+    a CPU that has instructions for bf16, oneDNN multiplies such matrices."""
+
+    def __init__(self) -> None:
+        super().__init__(folded=True)
+        self.form = "products of matrices"
+
+    def attend(self, queries: Any, keys: Any, values: Any, seen: int | None = None) -> Any:
+        """Attend. Scores and weights are in the dtype of the rows where they are multiplied."""
+        n, rows = queries.shape[2], keys.shape[2]
+        asked = queries.reshape(len(queries), keys.shape[1], -1, queries.shape[3])
+        scores = self.torch.matmul(asked, keys.transpose(2, 3)).float().mul_(queries.shape[3] ** -0.5)
+        if n > 1 or seen is not None:
+            ahead = self._mask(n, rows, seen or rows, asked.shape[2] // n).logical_not()
+            scores.masked_fill_(ahead, float("-inf"))
+        weights = scores.softmax(-1).to(values.dtype)
+        return self.torch.matmul(weights, values).reshape(*queries.shape[:3], -1)
+
+
 BACKENDS = {"flash": "flash", "efficient": "mem_efficient", "cudnn": "cudnn", "math": "math"}
 """The backends of SDPA, as torch's functions that enable them are named."""
 
@@ -146,7 +167,7 @@ class Backend(Tensors):
 def every_form() -> list[Tensors]:
     """Make every form of attention on this device."""
     if Tensors().device == "cpu":
-        return [Tensors(folded=True), Tensors()]
+        return [Tensors(folded=True), Tensors(), Products()]
     return [Backend(name, folded) for name in ("flash", "cudnn", "efficient", "") for folded in (True, False)]
 
 
@@ -175,8 +196,8 @@ class Torch(ArrayPeer):
 
     ways = (
         "slices assigned, pages by index_select; scaled_dot_product_attention in the rows' dtype, the heads of a "
-        "group folded into queries or with enable_gqa, on a GPU by each backend, whichever is fastest; over rows "
-        "in a form when it has decoded them"
+        "group folded into queries or with enable_gqa, on a GPU by each backend, on a CPU also by products of "
+        "matrices, whichever is fastest; over rows in a form when it has decoded them"
     )
 
     @property

@@ -38,6 +38,12 @@ def near(case: Measurement) -> str:
     return "in cache" if case.fraction is None else f"{found} in cache"
 
 
+def modes(case: Measurement) -> str:
+    """Both times of a case whose rounds fall into two groups, and how many rounds took each; else nothing."""
+    found = case.get("modes")
+    return " or ".join(f"{duration(mode.ms)} ({mode.rounds} of {case.rounds})" for mode in found) if found else ""
+
+
 def quartiles(spread: Spread | None) -> str:
     """The quartiles."""
     return NONE if spread is None else f"{digits(spread.low)} to {digits(spread.high)}"

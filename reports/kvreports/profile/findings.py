@@ -13,6 +13,9 @@ SLOW = 1.5
 MOST = 6
 """Operations that are named."""
 
+MOST_MODES = 4
+"""Cases of two modes that are named."""
+
 LESS_WORK = {"memcpy"}
 """Peers that do less than the operation: no case counts as slow beside them."""
 
@@ -43,12 +46,28 @@ def sentences(record: Profile) -> list[str]:
     slowest case of each operation, the slowest operations first."""
     compared = [case for case in record.measurements if best(case) is not None]
     if not compared:
-        return ["No case has a peer to compare with."]
+        return ["No case has a peer to compare with.", *two_modes(record)]
     found, where = f"{len(slow(record))} of {len(compared)} cases", f"on this machine ({figures.machine(record)})"
     told = [f"{found} take more than {SLOW:g} times the time of the fastest peer {where}."]
     worst = {name: max(cases, key=over) for name, cases in figures.by_operation(record).items()}
     told += [sentence(case, strict(record)) for case in _slowest(worst.values())[:MOST]]
-    return told
+    return told + two_modes(record)
+
+
+def two_modes(record: Profile) -> list[str]:
+    """Say which cases have times of two groups, those first that are furthest apart: their medians say little."""
+    apart = sorted(filter(figures.modes, record.measurements), key=_apart, reverse=True)
+    named = [f"{case.operation} ({figures.shape(case)}), {figures.modes(case)}" for case in apart[:MOST_MODES]]
+    if not named:
+        return []
+    head = "1 case has" if len(apart) == 1 else f"{len(apart)} cases have"
+    beyond = f"; and {len(apart) - len(named)} more" if len(apart) > len(named) else ""
+    return [f"{head} times of two groups, so the median says little: {'; '.join(named)}{beyond}."]
+
+
+def _apart(case: Measurement) -> float:
+    fast, slow = case.get("modes")
+    return float(slow.ms / max(fast.ms, 1e-12))
 
 
 def slow(record: Profile) -> list[Measurement]:

@@ -22,6 +22,14 @@ class Spread(Part):
     high: float
 
 
+class Mode(Part):
+    """A group of rounds whose times are near each other, and far from those of the others."""
+
+    ms: float
+    """The median of the group."""
+    rounds: Count
+
+
 class LimitRecord(Part):
     """How fast the device does the plainest work over memory, over all rounds of the profile."""
 
@@ -101,6 +109,9 @@ class Measurement(Part, kw_only=True):
     in_cache: bool | UnsetType = UNSET
     """True where the rows it rotates through are fewer than four times the device's last-level cache, which holds a
     part of them; its limit has the same footprint."""
+    modes: list[Mode] | UnsetType = UNSET
+    """Where the times until the device was done fall into two groups, these, the fast one first. A median is then a
+    time of either, or of none. Absent where they are one group."""
     metered: dict[str, float] | None
     """What the adapter's meter counted; null where it has none."""
     peers: list[PeerTime]

@@ -16,8 +16,8 @@ from kvprofile import peers
 from kvprofile.case import Case
 from kvprofile.model_shapes import GPT2, Model
 from kvprofile.peers import correct
-from kvprofile.peers.array_work import ArrayPeer
-from kvprofile.peers.host_arrays import shared
+from kvprofile.peers.array_work import WORK, ArrayPeer
+from kvprofile.peers.host_arrays import Rows, shared
 from kvprofile.peers.numpy_peer import Arrays
 from kvprofile.random_rows import noise
 from kvspec.geometry import Array
@@ -195,7 +195,8 @@ def test_a_backend_that_refuses_a_shape_is_a_form_that_takes_no_part(backend: An
 def test_the_forms_on_a_gpu_are_every_backend_folded_or_not(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from kvprofile.peers import torch_peer
 
-    assert [form.form for form in torch_peer.every_form()] == ["folded", "enable_gqa"]
+    on_a_cpu = ["folded", "enable_gqa", "products of matrices"]
+    assert [form.form for form in torch_peer.every_form()] == on_a_cpu
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     forms = {form.form for form in torch_peer.every_form()}
     ways = ("flash", "cudnn", "efficient", "any backend")
@@ -244,6 +245,64 @@ def test_ggml_is_right(rows: int, batch: int, dtype: str) -> None:
         job = peer.job(Case(operation, MODEL, 40, rows, batch, dtype), 1 << 16)
         assert job is not None
         job.do(1)
+
+
+OPENVINO = "openvino is not installed; `pip install 'kvconform[openvino]'` brings it"
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "dtype", "form"),
+    [(1, 1, "f32", None), (3, 1, "f32", None), (1, 2, "f16", None), (1, 1, "f16", "int8/1"), (3, 2, "f32", None)],
+)
+def test_openvino_is_right(rows: int, batch: int, dtype: str, form: str | None) -> None:
+    pytest.importorskip("openvino", reason=OPENVINO)
+    from kvprofile.peers.openvino_peer import Attention
+
+    peer = Attention()
+    assert peer.job(Case("append", MODEL, 40), 1 << 16) is None
+    assert peer.job(Case("attention", MODEL, 40, dtype="bf16"), 1 << 16) is None
+    job = peer.job(Case("attention", MODEL, 40, rows, batch, dtype, form=form), 1 << 16)
+    assert job is not None and job.most % 16 == 0 and job.about["form"].startswith("states of")
+    for i in range(job.most):
+        job.do(i)
+    job.reset()
+    job.do(0)
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["causal", "all rows"])
+def test_openvino_that_sees_other_rows_gets_no_time(masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs are compared, with the rows that its states have."""
+    pytest.importorskip("openvino", reason=OPENVINO)
+    from kvprofile.peers import openvino_peer
+
+    case, make = Case("attention", MODEL, 40, 3, dtype="f32"), openvino_peer._mask
+    if not masked:
+        monkeypatch.setattr(openvino_peer, "_mask", lambda n, rows: np.zeros_like(make(n, rows)))
+        with pytest.raises(correct.Wrong, match="times its bound away"):
+            openvino_peer.Attention().job(case, 1 << 16)
+    else:
+        assert openvino_peer.Attention().job(case, 1 << 16) is not None
+
+
+def test_openvino_that_would_copy_rows_takes_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openvino", reason=OPENVINO)
+    from kvprofile.peers import openvino_peer
+
+    monkeypatch.setattr(openvino_peer, "FUSED", "a layer that there is not")
+    with pytest.raises(RuntimeError, match="copy rows"):
+        openvino_peer.Attention().job(Case("attention", MODEL, 40), 1 << 16)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize(("rows", "batch"), [(1, 1), (3, 1), (1, 2)])
+def test_products_of_matrices_are_right(rows: int, batch: int, dtype: str) -> None:
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
+    from kvprofile.peers import torch_peer
+
+    library = correct.Checked(torch_peer.Products(), correct.Checks(dtype))
+    WORK["attention"](Rows(library, Case("attention", MODEL, 40, rows, batch, dtype), 1 << 16)).do(0)
+    keys, values = (library.wrap(noise((2, 2, 20, 8), dtype, i)) for i in (0, 1))
+    library.attend(library.queries(noise((2, 4, 1, 8), "f32", 3), dtype), keys, values, 13)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])

@@ -43,6 +43,18 @@ def test_where_nothing_is_slow_nothing_is_named() -> None:
     assert findings.sentences(profile(case(peers=[]))) == ["No case has a peer to compare with."]
 
 
+def test_cases_of_two_modes_are_named_those_first_that_are_furthest_apart() -> None:
+    near, far = ([{"ms": 10.0, "rounds": 5}, {"ms": slow, "rounds": 4}] for slow in (15.0, 20.0))
+    other = {**case(modes=far), "operation": "view", "id": "view/model"}
+    *_, one = findings.sentences(profile(case(), case(modes=near)))
+    assert one.startswith("1 case has times of two groups") and "10.0 ms (5 of 9) or 15.0 ms (4 of 9)." in one
+    *_, two = findings.sentences(profile(case(modes=near), other))
+    assert two.startswith("2 cases have times of two groups, so the median says little: view (")
+    *_, many = findings.sentences(profile(*[case(modes=near, peers=[])] * 6))
+    assert many.startswith("6 cases") and many.endswith("; and 2 more.")
+    assert not any("two groups" in sentence for sentence in findings.sentences(profile(case())))
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -20,7 +20,7 @@ from support.samples.profile_samples import SAMPLES, whole
 SCHEMA = json.loads(resources.files("kvspec").joinpath("schemas/profile.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
 WHOLE = to_builtins(whole())
-OPTIONAL = {"form", "in_cache", "limit_bytes", "on_device"}
+OPTIONAL = {"form", "in_cache", "limit_bytes", "modes", "on_device"}
 """Fields that are absent where there is nothing to say."""
 FREE = {"adapter", "machine", "settings", "config", "metered", "spec", "suite"}
 
