@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Array, Float64, Mask, Thin
+from kvadapters.probe.layout import HEAD_DIM
 from kvadapters.probe.linear import Linear
 from kvadapters.probe.views import View
 
@@ -140,10 +141,11 @@ class Network:
         attends."""
         layer = self.layers[number]
         assert isinstance(layer, Layer)
-        h, n = self._normed(x[None]), len(distances)
-        asked, kept = (part.of(h).repeat(n, axis=0) for part in layer.thin[:2])
-        query = self._turned(layer, asked, layer.gains and layer.gains[0], distances)[:, head]
-        key = self._turned(layer, kept, layer.gains and layer.gains[1], 0 * distances)[:, 0]
+        h, wide = self._normed(x[None]), layer.rope.dims if layer.rope else HEAD_DIM
+        asked, kept = (part.of(h).reshape(-1, wide) for part in layer.thin[:2])
+        queries = asked[[head]].repeat(len(distances), axis=0)
+        query = self._turned(layer, queries, layer.gains and layer.gains[0], distances)[:, 0]
+        key = self._turned(layer, kept[:1], layer.gains and layer.gains[1], np.zeros(1, int))[:, 0]
         scores: Float64 = (query * key).sum(-1) * layer.scale
         return scores
 
@@ -168,7 +170,7 @@ class Network:
 
     def _turned(self, layer: Layer, rows: Float64, gain: float | None, at: NDArray[np.integer]) -> Float64:
         """Norm and rotate queries or keys, [n, heads * d]. A latent layer has one key for all heads."""
-        rows = rows.reshape(len(rows), -1, layer.rope.dims if layer.rope else 64)
+        rows = rows.reshape(len(rows), -1, layer.rope.dims if layer.rope else HEAD_DIM)
         if gain is not None:
             rows = self._normed(rows) * gain
         if layer.rope:

@@ -77,8 +77,8 @@ class Texts:
     ) -> list[int]:
         """Draw a run of tokens, begun by one of those that were not used for longest."""
         known = {*prompt, *(self.after(t) for t in prompt[-1:]), *avoid}
-        runs = {t: {(t + i) % self.ids for i in range(count + ahead)} for t in self._unused}
-        fitting = [t for t, run in runs.items() if known.isdisjoint(run)]
+        meets = {(t - i) % self.ids for t in known for i in range(count + ahead)}
+        fitting = [t for t in self._unused if t not in meets]
         fitting = fitting or [t for t in self._unused if t not in known] or self._unused
         if begins:
             fitting = [t for t in fitting if t not in self._begun] or fitting

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Float64
@@ -38,7 +39,9 @@ class Distances:
         query = reading.query
         anchor = max(single, key=lambda row: row.positions[0] if row.positions[0] <= query else -1)
         told, right = self._fitting(single, anchor, reading)
-        rows = tuple(_placed(row, told[row.token]) if row.token in told else row for row in reading.rows)
+        rows = tuple(
+            structs.replace(row, distances=told[row.token]) if row.token in told else row for row in reading.rows
+        )
         wrong = [_finding(row, told[row.token], query) for row, fits in zip(single, right, strict=True) if not fits]
         untold = [*reading.untold]
         if len(told) < len(rows):
@@ -63,10 +66,6 @@ class Distances:
         ends, fitting = np.searchsorted(row, np.arange(len(at) + 1)), (distance - self.layer.beyond).tolist()
         found = {token: tuple(fitting[ends[i] : ends[i + 1]]) for i, token in enumerate(tokens)}
         return found, (own >= least - loose) & (own <= most + loose)
-
-
-def _placed(row: Row, distances: tuple[int, ...]) -> Row:
-    return Row(row.token, row.count, row.positions, row.weight, distances)
 
 
 def _finding(row: Row, fitting: tuple[int, ...], query: int) -> Finding:

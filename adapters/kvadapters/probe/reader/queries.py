@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -74,12 +74,14 @@ class _OneLayer:
 
     def _gains(self) -> Float64:
         """Give the element of each id's rows, [ids], which is almost 1. Set how much it may differ from that."""
-        gains = np.ones(self.probe.layout.ids)
-        self.drift = np.full(self.probe.layout.ids, DRIFT)
-        for token, positions in self.where.items():
-            found = self.expected.rows[positions, token]
-            gains[token], self.drift[token] = found.mean(), np.ptp(found) + DRIFT
-        return gains
+        ids, tokens = self.probe.layout.ids, np.asarray(self.tokens)
+        found = self.expected.rows[np.arange(len(tokens)), tokens]
+        count = np.bincount(tokens, minlength=ids)
+        least, most = np.full(ids, np.inf), np.full(ids, -np.inf)
+        np.minimum.at(least, tokens, found)
+        np.maximum.at(most, tokens, found)
+        self.drift = np.where(count, most - least, 0.0) + DRIFT
+        return np.where(count, np.bincount(tokens, found, ids) / np.maximum(count, 1), 1.0)
 
     def _sum(self, low: Float64, high: Float64, weights: Float64) -> float:
         """Give the sum of the weights. `weights`, [ids], are those of single ids as far as they are known."""
@@ -109,7 +111,7 @@ class _OneLayer:
         reading = replace(
             blank,
             seen=counts.total if counts.told else None,
-            rows=tuple(self._rows(counts, (less + more) / 2)),
+            rows=self._rows(counts, (less + more) / 2),
             findings=tuple(sets.compared(counts, likely, visible, query, self.where)),
             untold=tuple(sets.vague(counts, self.tokens)),
         )
@@ -139,10 +141,10 @@ class _OneLayer:
         words = f"no number of rows gives these weights, where all rows weigh the same: {largest}"
         return replace(blank, findings=(Finding("weights", (), words),))
 
-    def _rows(self, counts: Counts, weights: Float64) -> Iterator[Row]:
-        for token in np.flatnonzero(counts.low):
-            positions = tuple(self.where.get(int(token), ()))
-            yield Row(int(token), int(counts.low[token]), positions, float(weights[token]))
+    def _rows(self, counts: Counts, weights: Float64) -> tuple[Row, ...]:
+        seen = np.flatnonzero(counts.low)
+        each = zip(seen.tolist(), counts.low[seen].tolist(), weights[seen].tolist(), strict=True)
+        return tuple(Row(token, count, tuple(self.where.get(token, ())), weight) for token, count, weight in each)
 
     def _share(self, reading: Reading, low: Float64, high: Float64) -> Reading:
         """Compare what the weights sum to: 1, where no sink takes a share. Rows that hold zeros take one too."""

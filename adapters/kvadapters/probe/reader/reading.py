@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from kvadapters.probe.views import View
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """Rows of one content id that a query saw. `weight` is the weight of all of them, as the seen heads show it.
     If it is one row, `distances` are those that fit what the distance heads show."""
 
