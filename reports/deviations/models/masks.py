@@ -62,3 +62,18 @@ class ChunkWritesOver(CacheModel):
         sees = super().mask(logical)
         there = set(self.tokens[max(0, self.offset - 2 * (self.config.window or 0)) :])
         return [[[{s: x for s, x in q.items() if s in there} for q in qs] for qs in heads] for heads in sees]
+
+
+class SinkChunkWritesOver(SinkModel):
+    """executorch: beside the sinks a ring of 2 R slots takes 2 R rows at once, over rows that its first queries
+    need, and raises for more."""
+
+    def take(self, serials: list[int]) -> None:
+        if len(serials) - max(0, self.sinks - self.offset) > 2 * self.recent:
+            raise Unsaid("error", kept=True)
+        super().take(serials)
+
+    def mask(self, logical: Logical) -> list[list[list[Scores]]]:
+        sees = super().mask(logical)
+        there = {*self.tokens[: self.sinks], *self.tokens[max(0, self.offset - 2 * self.recent) :]}
+        return [[[{s: x for s, x in q.items() if s in there} for q in qs] for qs in heads] for heads in sees]
