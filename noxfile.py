@@ -86,9 +86,10 @@ def _sessions(table: str, body: Callable[[nox.Session, str, dict[str, Any]], Non
     for name, row in DATA[table].items():
 
         def session(session: nox.Session, name: str = name, row: dict[str, Any] = row) -> None:
-            _install(session, *row.get("extras", ()), more=FOR_CPUS if row.get("cpu") else ())
+            more = FOR_CPUS if row.get("cpu") else ()
+            _install(session, *row.get("extras", ()), more=more)
             for arguments in row.get("install", ()):
-                session.install(*shlex.split(arguments))
+                session.install(*shlex.split(arguments), *more)
             if without := row.get("without"):
                 session.run("python", "-m", "pip", "uninstall", "-q", "-y", *without)
             body(session, name, row)

@@ -6,14 +6,16 @@ For each form it writes the probe, starts the server if the engine has one, and 
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -23,7 +25,7 @@ from kvconform import cli
 from tools.floors import ROOT
 
 REPORTS = Path("kvconform-report/serving")
-PATIENCE = 300
+PATIENCE = 900
 """Seconds that a server may take to start."""
 LAST = 30
 """Seconds that a server may take to end."""
@@ -48,19 +50,20 @@ def judge(name: str, form: str) -> int:
     if "server" not in engine:
         return cli.main(["run", "--engine", engine["engine"], *run])
     command, ready = f"{engine['server']} {words.get('server', '')}", engine.get("ready", "/v1/models")
-    with _started(command, ready, folder, report / "server.log") as address:
+    with started(command, ready, folder, report / "server.log") as address:
         return cli.main(["run", "--server", address, *run])
 
 
 @contextmanager
-def _started(command: str, ready: str, folder: Path, log: Path) -> Iterator[str]:
+def started(command: str, ready: str, folder: Path, log: Path) -> Iterator[str]:
     """Start a server; give its address once it answers at the path `ready`. What it prints stands in the log."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     with log.open("wb") as out:
-        process = subprocess.Popen(shlex.split(command.format(model=folder, port=port)), stdout=out, stderr=out)
+        words = shlex.split(command.format(model=folder, port=port, root=ROOT))
+        process = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True)
         try:
             _await(process, address + ready, log)
             yield f"{address}/v1"
@@ -69,13 +72,13 @@ def _started(command: str, ready: str, folder: Path, log: Path) -> Iterator[str]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask a server to end; where it does not, end it."""
+    """Ask a server to end; where it does not, end it. What it started ends with it."""
     process.terminate()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(LAST)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _await(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
