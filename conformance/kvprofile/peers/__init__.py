@@ -40,6 +40,7 @@ PEERS = {
     "onnxruntime": "onnxruntime_peer:GroupQueryAttention",
     "ggml": "ggml_peer:FlashAttention",
     "openvino": "openvino_peer:Attention",
+    "int8pack_mm": "int8_peer:Int8Products",
     "flex_attention": "flex_peer:Flex",
     "triton": "gpu.triton_peer:Triton",
     "jax": "gpu.jax_peer:Jax",
@@ -50,7 +51,7 @@ PEERS = {
 ON_GPU = ("torch", "index_copy_", "flex_attention", "triton", "jax", "flashinfer")
 """Those that compute on a GPU; beside one, the others take part only if asked for."""
 
-ON_CPU = ("numpy", "memcpy", "torch", "index_copy_", "onnxruntime", "ggml", "openvino")
+ON_CPU = ("numpy", "memcpy", "torch", "index_copy_", "onnxruntime", "ggml", "openvino", "int8pack_mm")
 """Those that compute on a CPU and start quickly; beside one, the others take part only if asked for."""
 
 CANNOT = (ImportError, OSError, RuntimeError, CannotRun)

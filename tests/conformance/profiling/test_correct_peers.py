@@ -6,6 +6,7 @@ import ctypes
 import sys
 import time
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from kvspec.geometry import Array
 from support.fakes.profiled import Broken, profiled
 
 MODEL = Model("tiny", 4, 2, 8, 3, None, "")
+SIXTEEN = Model("sixteen wide", 4, 2, 16, 3, None, "")
 CASE = Case("attention", MODEL, 40, 3)
 ASKED = [noise(shape, "f32", i) for i, shape in enumerate([(2, 4, 3, 8), (2, 2, 20, 8), (2, 2, 20, 8)])]
 
@@ -303,6 +305,31 @@ def test_products_of_matrices_are_right(rows: int, batch: int, dtype: str) -> No
     WORK["attention"](Rows(library, Case("attention", MODEL, 40, rows, batch, dtype), 1 << 16)).do(0)
     keys, values = (library.wrap(noise((2, 2, 20, 8), dtype, i)) for i in (0, 1))
     library.attend(library.queries(noise((2, 4, 1, 8), "f32", 3), dtype), keys, values, 13)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_products_by_int8_are_right(batch: int) -> None:
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
+    from kvprofile.peers.int8_peer import Int8Products
+
+    peer, case = Int8Products(), Case("attention", SIXTEEN, 40, 1, batch, "bf16", form="int8/1")
+    others = [replace(case, dtype="f16"), replace(case, form="q8_0"), replace(case, rows=2)]
+    for other in (*others, replace(case, operation="append"), replace(case, model=MODEL)):
+        assert peer.job(other, 1 << 16) is None
+    job = peer.job(case, 1 << 16)
+    assert job is not None
+    job.do(1)
+
+
+def test_products_by_int8_that_lose_a_scale_get_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="torch is not installed; `nox -s peers` installs it")
+    from kvprofile.peers.int8_peer import Int8Products
+
+    peer = Int8Products()
+    attend: Any = peer._attend
+    monkeypatch.setattr(peer, "_attend", lambda q, k, v: attend(q, (k[0], k[1] * 0 + 1), v))
+    with pytest.raises(correct.Wrong, match="times its bound away"):
+        peer.job(Case("attention", SIXTEEN, 40, dtype="bf16", form="int8/1"), 1 << 16)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
