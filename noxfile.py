@@ -173,7 +173,8 @@ def cubins(session: nox.Session) -> None:
     _install(session, "nvrtc", "pytest", more=(NVRTC,))
     session.run("python", "-m", "kvgpu.runtimes.nvidia.nvrtc", *session.posargs)
     named = ["-k", " or ".join(("not sm_", *session.posargs))] if session.posargs else []
-    session.run("python", "-m", "pytest", "-q", "tests/adapters/runtimes/test_nvrtc.py", *named)
+    tests = ("test_nvrtc.py", "test_tensor_map.py")
+    session.run("python", "-m", "pytest", "-q", *(f"tests/adapters/runtimes/{name}" for name in tests), *named)
 
 
 def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:

@@ -344,7 +344,7 @@ def test_the_order_is_what_is_there_then_conformance_then_limits_targets_and_lon
     names = [each.name for each in parts("gpu", Path("out"))]
     first = ["device", "names", "quick", "quick-fast", "strict", "limits", "fast", "targets", "models"]
     assert names[: len(first)] == first
-    hopper = ["quick-hopper", "hopper"]
+    hopper = ["quick-hopper", "hopper", "latent"]
     assert names[len(first) :] == ["targets-models", *hopper, "run", "run-fast", "profile", "profile-fast"]
     assert [each.name for each in parts("emulation", Path("out"))] == [n for n in names if n != "names"]
 

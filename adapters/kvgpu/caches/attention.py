@@ -269,8 +269,8 @@ def kind(config: Config) -> str:
 
 def in_form(ready: Any, config: Config) -> Ready | None:
     """Give an attend that reads the rows of a cache in their form, where they lie. None if they have none, or if
-    the device has to decode them first."""
-    if config.form is None or not isinstance(ready, Ready) or ready.asking.added:
+    the device has to decode them first: strict kernels, to which masks and learned sinks go, read no forms."""
+    if config.form is None or not isinstance(ready, Ready) or ready.asking.added or ready.sinks is not None:
         return None
     runtime = ready.space.runtime
     reads = isinstance(runtime, ReadingForms) and runtime.reads_form(config)

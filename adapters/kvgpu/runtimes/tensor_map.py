@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,6 +10,12 @@ from kvgpu.runtime import Block
 
 BOX_ROWS, BOX_COLUMNS, ITEM = 16, 64, 2
 """Rows and columns of a box, and bytes of an element: a box has lines of 128 bytes."""
+
+CELLS, ALIGNED = 16, 128
+"""Cells of 64 bits of a map, and the bytes to which `cuda.h` of CUDA 13 aligns it; the driver asks for 64."""
+
+UINT16, NO_INTERLEAVE, SWIZZLE_128, PROMOTION_128, NO_FILL = 1, 0, 3, 2, 0
+"""What `cuda.h` has for elements of 16 bits, for none, swizzles and reads of 128 bytes, and for zeros beyond."""
 
 MAGIC = 0x6B7674656E736F72
 """What a map of the emulation begins with: see `shim/hopper.h`."""
@@ -53,23 +60,28 @@ def emulated(matrix: Matrix, address: int) -> TensorMap:
     return TensorMap((*sizes, BOX_COLUMNS, BOX_ROWS, BOX_COLUMNS * ITEM, *(0,) * 8))
 
 
+def driver() -> Any:
+    """Load NVIDIA's driver, which a process that uses a GPU has loaded before."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
 def encoded(driver: Any, matrix: Matrix, address: int) -> TensorMap:
-    """Have NVIDIA's driver make a map, by the module `cuda.bindings.driver`. Lines of a box change places as the
-    swizzle of 128 bytes says, and what is beyond the matrix is zeros. Raises RuntimeError if the driver refuses."""
-    number, wide = driver.cuuint32_t, driver.cuuint64_t
-    status, made = driver.cuTensorMapEncodeTiled(
-        driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT16,
-        2,
-        address + matrix.at,
-        [wide(matrix.columns), wide(matrix.rows)],
-        [wide(matrix.pitch)],
-        [number(BOX_COLUMNS), number(BOX_ROWS)],
-        [number(1), number(1)],
-        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
-        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-    )
-    if int(status) != 0:
-        raise RuntimeError(f"the driver makes no tensor map: {status.name}")
-    return TensorMap(tuple(n - (n >> 63 << 64) for n in map(int, made.opaque)))  # as signed numbers
+    """Have NVIDIA's driver make a map. Lines of a box change places as the swizzle of 128 bytes says, and what is
+    beyond the matrix is zeros. Raises RuntimeError if the driver refuses.
+
+    It is called by ctypes, because `cuda.bindings.driver` hands it a map whose address is a multiple of 16 only
+    (github.com/NVIDIA/cuda-python/pull/1692), and the driver documents that it takes multiples of 64.
+    """
+    room = (ctypes.c_int64 * (CELLS + ALIGNED // 8))()
+    made = (ctypes.c_int64 * CELLS).from_address(-(-ctypes.addressof(room) // ALIGNED) * ALIGNED)
+    sizes = _numbers(ctypes.c_uint64, matrix.columns, matrix.rows), _numbers(ctypes.c_uint64, matrix.pitch)
+    box = _numbers(ctypes.c_uint32, BOX_COLUMNS, BOX_ROWS), _numbers(ctypes.c_uint32, 1, 1)
+    first = ctypes.c_void_p(address + matrix.at)
+    kinds = NO_INTERLEAVE, SWIZZLE_128, PROMOTION_128, NO_FILL
+    if status := driver.cuTensorMapEncodeTiled(made, UINT16, 2, first, *sizes, *box, *kinds):
+        raise RuntimeError(f"the driver makes no tensor map: status {status}")
+    return TensorMap(tuple(made))
+
+
+def _numbers(kind: Any, *numbers: int) -> Any:
+    return (kind * len(numbers))(*numbers)

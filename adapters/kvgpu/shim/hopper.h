@@ -140,9 +140,9 @@ static inline void show_puts() {
   while (shim::take_put(&each)) *reinterpret_cast<uint32_t *>(shim::dynamic + each.to) = each.word;
 }
 
-static inline void fence_products() { shim::fence_sums(); }
+template <unsigned n> static inline void fence_products(float (&)[n]) { shim::fence_sums(); }
 static inline void end_products() { shim::end_product_group(); }
-template <unsigned newest> static inline void products_made(int line = __builtin_LINE()) {
+template <unsigned newest, unsigned n> static inline void products_made(float (&)[n], int line = __builtin_LINE()) {
   shim::Product product;
   shim::wait_for_products(newest);
   while (shim::take_product(&product)) {
@@ -151,17 +151,19 @@ template <unsigned newest> static inline void products_made(int line = __builtin
   }
 }
 
-#define EMULATED_PRODUCT(kind)                                                                                     \
-  template <unsigned n>                                                                                            \
-  static inline void multiply_##kind(float (&sums)[n], uint64_t a, uint64_t b, bool adds) {                         \
-    shim::begin_product({sums, n * 2, nullptr, a, b, adds, false, shim::of_##kind});                                \
-  }                                                                                                                \
-  template <unsigned n>                                                                                            \
-  static inline void multiply_turned_##kind(float (&sums)[n], const uint32_t (&a)[4], uint64_t b) {                 \
-    shim::begin_product({sums, n * 2, a, 0, b, true, true, shim::of_##kind});                                       \
+#define EMULATED_PRODUCT(name, turned, kind)                                                            \
+  template <unsigned n>                                                                                 \
+  static inline void name##_##kind(float (&sums)[n], uint64_t a, uint64_t b, bool adds = true) {         \
+    shim::begin_product({sums, n * 2, nullptr, a, b, adds, turned, shim::of_##kind});                    \
+  }                                                                                                     \
+  template <unsigned n>                                                                                 \
+  static inline void name##_##kind(float (&sums)[n], const uint32_t (&a)[4], uint64_t b, bool adds = true) { \
+    shim::begin_product({sums, n * 2, a, 0, b, adds, turned, shim::of_##kind});                          \
   }
-EMULATED_PRODUCT(f16)
-EMULATED_PRODUCT(bf16)
+EMULATED_PRODUCT(multiply, false, f16)
+EMULATED_PRODUCT(multiply, false, bf16)
+EMULATED_PRODUCT(multiply_turned, true, f16)
+EMULATED_PRODUCT(multiply_turned, true, bf16)
 
 template <int registers> static inline void fewer_registers() {}
 template <int registers> static inline void more_registers() {}

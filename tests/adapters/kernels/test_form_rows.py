@@ -183,6 +183,7 @@ def launched(monkeypatch: pytest.MonkeyPatch, adapter: OpenCLFast) -> list[str]:
         ("int4/32", Attention(), True),
         ("q8_0,int8a/32", Attention(), True),
         ("q8_0", Attention(scale=0.5), True),
+        ("q8_0", Attention(sinks=(0.5, -1.0)), True),
         ("q8_0", Attention(through=(Causal(), Explicit(np.zeros((1, 1, 1, 9), np.float32)))), True),
     ],
 )

@@ -12,7 +12,7 @@ from kvgpu.runtimes import tensor_map
 from kvgpu.runtimes.fast import hopper_prefill, warp_kernels, warp_prefill
 from kvgpu.runtimes.fast.attention import Geometry
 from kvspec.contract import Attention, Pair
-from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import DTYPES, Array, Config
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, check, plant, runtime, wrong_of
 from support.slow import one_in
@@ -75,8 +75,8 @@ PLANTED: dict[str, tuple[str, str]] = {
     "a swizzle that the descriptor does not name": ("swizzle_128 = 1;", "swizzle_128 = 2;"),
     "no swizzle": ("swizzle_128 = 1;", "swizzle_128 = 0;"),
     "chunks put where no swizzle puts them": ("(chunk % 8 ^ row % 8) * 16", "(chunk % 8) * 16"),
-    "products that nobody waited for": ("    products_made<0>();\n  }\n  /* The", "  }\n  /* The"),
-    "scores that nobody waited for": ("    end_products();\n    products_made<0>();\n#pragma", "#pragma"),
+    "products that nobody waited for": ("    products_made<0>(a);\n  }\n  /* The", "  }\n  /* The"),
+    "scores that nobody waited for": ("    end_products();\n    products_made<0>(s);\n#pragma", "#pragma"),
     "rows that nobody waited for": ("wait_at(at.filled(stage), stage / 2 & 1);", ""),
     "a stage filled while it is read": ("if (stage >= 2) wait_at(at.read(stage), (stage / 2 - 1) & 1);", ""),
     "a wrong phase of what is filled": ("at.filled(stage), stage / 2 & 1", "at.filled(stage), (stage / 2 + 1) & 1"),
@@ -87,11 +87,11 @@ PLANTED: dict[str, tuple[str, str]] = {
     "a stride of values": ("SLAB, EIGHT_ROWS)", "EIGHT_ROWS, SLAB)"),
     "a slab of values": ("SLAB, EIGHT_ROWS)", "SLAB / 2, EIGHT_ROWS)"),
     "16 elements further by 16 bytes": ("k % 4 * 32;", "k % 4 * 16;"),
-    "no fence before products": ("    fence_products();\n    multiply(s", "    multiply(s"),
+    "no fence before products": ("    fence_products(s);\n    multiply(s", "    multiply(s"),
     "rows that are not shown to products": ("    show_puts();\n    __syncwarp();", "    __syncwarp();"),
     "queries that are not shown to products": ("  show_puts();\n  left", "  left"),
     "barriers that are not shown to copies": ("    show_barriers();\n", ""),
-    "too few bytes awaited": ("boxed * (K_DIM + V_DIM) / 64", "boxed * K_DIM / 64"),
+    "too few bytes awaited": ("boxed * (K_DIM + VALUES_COME * V_DIM) / 64", "boxed * K_DIM / 64"),
     "too few arrivals": ("begin_barrier(at.read(i), WARP_GROUPS * 4)", "begin_barrier(at.read(i), 4)"),
     "a box across the turn of a ring": ("p + TILE <= rows.turn || p", "p < rows.turn || p"),
     "queries taken for 16-bit ones": ("if (part) left |=", "if (part > 2) left |="),
@@ -110,6 +110,60 @@ def test_a_planted_bug_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not wrong_of(case)
     plant(monkeypatch, *PLANTED[bug])
     assert wrong_of(case)
+
+
+BOXES = {
+    "a box with rows before the first seen": ("p < rows.low || p + TILE", "p + TILE"),
+    "a box with rows behind the last seen": ("p < rows.low || p + TILE > rows.high", "p < rows.low"),
+}
+WHOLE = {
+    "no boxes": ("return p + TILE <= rows.turn || p >= rows.turn;", "return false;"),
+    "no boxes behind the turn of a ring": ("p + TILE <= rows.turn || p >= rows.turn", "p + TILE <= rows.turn"),
+    "no boxes before the turn": ("p + TILE <= rows.turn || p >= rows.turn", "p >= rows.turn"),
+    "no box before the last row": ("p + TILE > rows.high", "p + TILE >= rows.high"),
+    "no box at the first row": ("p < rows.low ||", "p <= rows.low ||"),
+}  # fmt: skip
+"""Planted in what decides whether a tile comes in a box. Outputs are within the bound with all of them."""
+
+
+def filled_with(number: float, case: Case, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The bits of the outputs, where all rows that no query sees are this number."""
+    laid = Case.laid
+
+    def written(case: Case, rows: Array) -> Array:
+        found = laid(case, rows)
+        return np.where(np.isnan(found), found.dtype.type(number), found)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Case, "laid", written)
+        return attended(runtime(), case).tobytes()
+
+
+@pytest.mark.parametrize("latent", [False, True], ids=["apart", "latent"])
+@pytest.mark.parametrize("bug", [None, *BOXES])
+def test_rows_that_nobody_sees_are_not_read(bug: str | None, latent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    dims = (192, 128) if latent else (64, 64)
+    case = case_of("f16", dims, 2, 17, 300, window=135, spare=9, latent=latent)
+    if bug:
+        plant(monkeypatch, *BOXES[bug])
+    same = filled_with(np.nan, case, monkeypatch) == filled_with(0.0, case, monkeypatch)
+    assert same == (bug is None)
+
+
+@pytest.mark.parametrize("latent", [False, True], ids=["apart", "latent"])
+@pytest.mark.parametrize("bug", [None, *WHOLE])
+def test_whole_tiles_come_in_boxes(bug: str | None, latent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lane copies a row where all tiles are seen whole and lie side by side."""
+    dims = (192, 128) if latent else (64, 64)
+    case = case_of("f16", dims, 2, 48, 384, turn=128, causal=False, latent=latent)
+    plant(
+        monkeypatch,
+        "    const bool seen = at",
+        '    shim::refuse("a copy by lanes: %u %u", 0, 0);\n    const bool seen = at',
+    )
+    if bug:
+        plant(monkeypatch, *WHOLE[bug])
+    assert wrong_of(case) == (bug is not None)
 
 
 def test_a_map_with_another_swizzle_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +188,14 @@ def test_it_is_taken_only_where_it_is_asked_for() -> None:
     for dtype in hopper_prefill.PARTS:
         widest = one._replace(dtype=dtype, queries=hopper_prefill.QUERIES)
         assert hopper_prefill.shared(widest) <= 226 << 10, "a block has 227 KiB, and declares some"
+
+
+def test_a_multiprocessor_has_room_for_one_block_of_it() -> None:
+    """By registers: the older kernels count two."""
+    one = Geometry("bf16", 64, 64, 4, 1, queries=hopper_prefill.QUERIES)
+    made = warp_kernels.made(runtime(), one)
+    assert made.workers == runtime().multiprocessors < runtime().workers
+    assert f"#define COUNTERS {made.workers}\n" in made._program("it")
 
 
 def test_the_emulated_adapter_attends_by_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -335,7 +335,8 @@ def test_a_launch_has_as_many_blocks_as_have_room_at_once(
     with fake_cupy.installed(), monkeypatch.context() as changed:
         changed.setattr(nvrtc, "kept", lambda text, architecture: text.encode())
         changed.setitem(fake_cupy.SIZES, "sharedMemPerMultiprocessor", shared)
-        assert FastCuPyRuntime().workers == 4 * blocks, gpu
+        made = FastCuPyRuntime()
+        assert (made.workers, made.multiprocessors) == (4 * blocks, 4), gpu
 
 
 def test_no_cupy_is_said_with_what_brings_it(unshared: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_the_kernel_for_one_generation_spills_nothing_and_is_what_is_published(c
         [_cells(line) for line in text.splitlines() if named in line]
         for text in (PUBLISHED.read_text(), capsys.readouterr().out)
     )
-    assert published == lines and len(lines) == len(warp_table.HOPPER)
+    assert published == lines and len(lines) == len(warp_table.HOPPER + warp_table.LATENT)
     assert all(cells[7] == "0" and int(cells[8]) <= 226 << 10 for cells in lines)
     text = hopper_prefill.source(warp_table.HOPPER[2], "attend", 264)
     assert nvrtc.architecture(text, "90") == warp_table.HOPPER_ONLY
@@ -159,9 +159,11 @@ def test_the_products_of_a_group_are_not_put_one_behind_the_other(monkeypatch: p
     logs: list[str] = []
     read = nvrtc.usage
     monkeypatch.setattr(nvrtc, "usage", lambda log: logs.append(log) or read(log))  # type: ignore[func-returns-value]
-    for geometry in warp_table.HOPPER:
+    for geometry in warp_table.HOPPER + warp_table.LATENT:
         warp_table.hopper_line(geometry)
-    assert len(logs) == len(warp_table.HOPPER) and not any("serialized" in log for log in logs)
+    assert len(logs) == len(warp_table.HOPPER + warp_table.LATENT)
+    assert not any("serialized" in log for log in logs), "products and other uses of their sums are mixed"
+    assert all(" 0 bytes stack frame" in log for log in logs), "an array of a lane is in memory, not in registers"
 
 
 def _cells(line: str) -> list[str]:

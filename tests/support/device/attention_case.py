@@ -38,6 +38,8 @@ class Case:
     larger: float = 1.0
     on_device: bool = False
     seed: int = 0
+    latent: bool = False
+    """Whether values are the beginnings of keys, in one block."""
     keys: Array = field(init=False)
     values: Array = field(init=False)
     queries: Array = field(init=False)
@@ -49,6 +51,8 @@ class Case:
             random.standard_normal((*shape, dim), np.float32).astype(DTYPES[self.dtype])
             for dim in (self.k_dim, self.v_dim)
         )
+        if self.latent:
+            self.values = self.keys[..., : self.v_dim]
         heads = self.kv_heads * self.group
         self.queries = random.standard_normal((self.entries, heads, self.count, self.k_dim), np.float32)
         self.queries *= np.float32(self.larger)
@@ -105,6 +109,7 @@ def pages(runtime: Runtime, case: Case, slots: int) -> Pages:
     of_entries = tables.reshape(case.entries, each)
     laid = (_in_pages(rows, of_entries, case.first, slots) for rows in (case.keys, case.values))
     keys, values = placed(runtime, *laid)
+    values = keys if case.latent else values
     block = runtime.allocate(tables.nbytes + 4)
     runtime.upload(np.array([-1, *tables], np.int32), block)
     place = Place(keys.block, values.block, keys.at, values.at, slots)

@@ -11,7 +11,7 @@ import numpy as np
 from kvgpu.caches.attention import Pages, Runs
 from kvgpu.memory.device_arrays import fetched, placed
 from kvgpu.memory.layout import Place
-from kvgpu.runtimes.fast import hopper_prefill, warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast import hopper_latent, hopper_prefill, warp_attention, warp_kernels, warp_prefill
 from kvgpu.runtimes.fast.attention import Call, Geometry
 from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvgpu.runtimes.fast.warp_attention import WarpDevice
@@ -31,6 +31,9 @@ def runtime() -> FastCudaCPURuntime:
 
 def geometry(case: Case, lie: str) -> Geometry:
     """What a kernel is compiled for: that for many queries, if 64 or 128 are taken together."""
+    if case.latent:
+        heads = case.kv_heads * case.group, case.kv_heads
+        return Geometry(case.dtype, case.k_dim, case.v_dim, *heads, lie, hopper_latent.COLUMNS, "latent")
     one = Geometry(case.dtype, case.k_dim, case.v_dim, case.kv_heads * case.group, case.kv_heads, lie, 1)
     if case.together in (warp_prefill.QUERIES, hopper_prefill.QUERIES):
         return one._replace(queries=case.together)
@@ -47,6 +50,7 @@ def attended(runtime: WarpDevice, case: Case, slots: int | None = None) -> Array
 
 def _ring(runtime: WarpDevice, case: Case) -> Runs:
     (keys,), (values,) = (placed(runtime, case.laid(rows)) for rows in (case.keys, case.values))
+    values = keys if case.latent else values
     span = Place(keys.block, values.block, keys.at, values.at, case.slots).span(case.base, case.turn, case.wrap)
     return Runs.of(span, case.kv_heads * case.slots)
 

@@ -41,6 +41,8 @@ class Machine(NamedTuple):
     """The case beside which the limits are measured."""
     prefill: str
     """The cases of many queries, for which there are two kernels."""
+    latent: str
+    """The cases of latent rows, which one kernel reads where they lie, and others decode."""
 
 
 def cases_of(adapter: str) -> str:
@@ -53,11 +55,11 @@ def cases_of(adapter: str) -> str:
 MACHINES = {
     "gpu": Machine(
         *("cupy", "cupy-fast", (), ("--models",)),
-        *(cases_of("cupy-fast"), "^append/llama-3.1-8b/f16/1024$", "^attention/.*/n(512|4096)$"),
+        *(cases_of("cupy-fast"), "^append/llama-3.1-8b/f16/1024$", "^attention/.*/n(512|4096)$", "/latent$"),
     ),
     "emulation": Machine(
         *("cuda-cpu", "cuda-cpu-fast", ("--quick", "--peers", "numpy"), ()),
-        *("^(append|attention)/", "^append/gpt-2-small/f16/64$", "^attention/"),
+        *("^(append|attention)/", "^append/gpt-2-small/f16/64$", "^attention/", "^attention/"),
     ),
 }
 """The emulation shows that this command works: its profiles are quick, and its numbers say nothing."""
@@ -119,12 +121,14 @@ def _page(name: str, folder: Path) -> Part:
 def _hopper(on: Machine, out: Path) -> list[Part]:
     """The kernels for compute capability 9.0, which no device ran before: do they conform, and are they faster than
     those that `models` measured?"""
-    asked, few = "tools.on_gpu.with_hopper", ("--cases", on.prefill, "--minutes", "{minutes}")
+    asked, limited = "tools.on_gpu.with_hopper", ("--minutes", "{minutes}")
     quick, judged = out / "quick-hopper", f"{on.fast} with the kernels for 9.0 conforms, quickly"
-    measured = _profile(on, on.fast, out / "hopper", *on.models, *few)
+    many = _profile(on, on.fast, out / "hopper", *on.models, "--cases", on.prefill, *limited)
+    latent = _profile(on, on.fast, out / "latent", *on.models, "--cases", on.latent, *limited)
     return [
         Part("quick-hopper", judged, (asked, *_run(on.fast, quick, "--quick")), 20, 0.3),
-        Part("hopper", "their cases of many queries, beside peers", (asked, *measured), 20, 0.3),
+        Part("hopper", "their cases of many queries, beside peers", (asked, *many), 20, 0.3),
+        Part("latent", "their cases of latent rows", (asked, *latent), 20, 0.3),
     ]
 
 

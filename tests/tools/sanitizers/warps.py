@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from kvgpu.runtimes import cpp_compiler
 from kvgpu.runtimes.cuda_cpu import CudaCPURuntime
-from kvgpu.runtimes.fast import warp_kernels, warp_prefill
+from kvgpu.runtimes.fast import hopper_prefill, warp_kernels, warp_prefill
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
@@ -30,6 +30,16 @@ CASES: dict[str, tuple[tuple[Case, int | None], ...]] = {
         (Case("f16", 64, 320, group=20, held=40, wrap=40, count=2, first=7, window=30), 5),
         (Case("f32", 192, 64, group=12, held=150, wrap=160, turn=120), None),
     ),
+    "hopper_prefill": (
+        (Case("bf16", 64, 64, group=3, held=1100, wrap=1100, count=45, together=hopper_prefill.QUERIES), None),
+        (Case("f16", 64, 128, group=2, held=472, wrap=480, turn=350, count=20, window=340, together=128), None),
+        (Case("f16", 64, 64, held=200, wrap=200, count=130, entries=2, together=hopper_prefill.QUERIES), 16),
+    ),
+    "hopper_latent": (
+        (Case("bf16", 192, 128, group=16, held=1100, wrap=1100, latent=True), None),
+        (Case("f16", 192, 128, group=40, held=270, wrap=300, turn=250, count=2, window=230, latent=True), None),
+        (Case("f16", 128, 128, group=3, held=150, wrap=150, count=2, latent=True), 5),
+    ),
 }
 """By kernel, with the slots of a page, if rows lie in pages. The first of each is split; in some a warp has more
 tiles than its ring of copies holds, or a block more stages than there is room for."""
@@ -38,10 +48,10 @@ tiles than its ring of copies holds, or a block more stages than there is room f
 class Device(CudaCPURuntime):
     """A runtime that plants a bug in what it learns."""
 
-    workers = 4
+    workers, multiprocessors = 4, 2
 
     def __init__(self, sanitizer: str, bug: Planted | None) -> None:
-        super().__init__("", {}, sanitizer)
+        super().__init__("", {}, sanitizer, device="gpu")
         self._bug = bug
 
     def learn(

@@ -7,7 +7,7 @@ typedef unsigned long long matrix;
 #undef DYNAMIC_SHARED /* swizzles of 128 bytes begin anew every 1024 */
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
-struct __align__(64) TensorMap {
+struct __align__(128) TensorMap {
   unsigned long long opaque[16];
 };
 
@@ -48,11 +48,21 @@ DEVICE void put_16(u32 to, uint4 words) {
 }
 DEVICE void show_puts() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Between a use of registers and products of them; the end of a group of products; until all but the newest are made. */
-DEVICE void fence_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/* Keeps the compiler from moving uses of sums across this place: it does not know that products change them later. */
+template <int n> DEVICE void stay(float (&sums)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) asm volatile("" : "+f"(sums[i]) :: "memory");
+}
+/* Between a use of sums and products of them; the end of a group of products; until all but the newest are made, those of
+ * these sums among them. */
+template <int n> DEVICE void fence_products(float (&sums)[n]) {
+  stay(sums);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 DEVICE void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int newest> DEVICE void products_made() {
+template <int newest, int n> DEVICE void products_made(float (&sums)[n]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(newest) : "memory");
+  stay(sums);
 }
 template <int registers> DEVICE void fewer_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(registers));
@@ -63,31 +73,41 @@ template <int registers> DEVICE void more_registers() {
 
 /* The operands of a product, by tens. */
 #define TEN(t) "%" #t "0,%" #t "1,%" #t "2,%" #t "3,%" #t "4,%" #t "5,%" #t "6,%" #t "7,%" #t "8,%" #t "9,"
+#define NAMES_16 TEN() "%10,%11,%12,%13,%14,%15"
 #define NAMES_32 TEN() TEN(1) TEN(2) "%30,%31"
 #define NAMES_64 TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) "%60,%61,%62,%63"
+#define NAMES_128 \
+  TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127"
 #define IN_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
 #define IN_16(i) IN_4(i), IN_4(i + 4), IN_4(i + 8), IN_4(i + 12)
 #define IN_32(i) IN_16(i), IN_16(i + 16)
 #define IN_64(i) IN_32(i), IN_32(i + 32)
+#define IN_128(i) IN_64(i), IN_64(i + 64)
 
 /* Sums of 64 rows and `columns` columns, of which a lane has half as many as there are columns, += a b; or = a b unless it
- * adds. Both factors are in shared memory, as their descriptors say; or the first is in registers, and the second turned.
- */
-#define PRODUCT(kind, columns, held, o0, o1, o2, o3, o4)                                                               \
-  DEVICE void multiply_##kind(float (&sums)[held], matrix a, matrix b, bool adds) {                                    \
-    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, " o2 ", 0;\n"                                                   \
-                 "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #kind "." #kind                               \
-                 " {" NAMES_##held "}, " o0 ", " o1 ", adds, 1, 1, 0, 0; }"                                            \
-                 : IN_##held(0) : "l"(a), "l"(b), "r"((u32)adds));                                                     \
-  }                                                                                                                    \
-  DEVICE void multiply_turned_##kind(float (&sums)[held], const u32 (&a)[4], matrix b) {                               \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #kind "." #kind                               \
-                 " {" NAMES_##held "}, {" o0 "," o1 "," o2 "," o3 "}, " o4 ", 1, 1, 1, 1;"                             \
-                 : IN_##held(0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                 \
+ * adds. Both factors are in shared memory, as their descriptors say, or the first is in registers. The second one may be
+ * turned. */
+#define PRODUCT_AS(name, turned, kind, columns, held, o0, o1, o2, o3, o4, o5)                                         \
+  DEVICE void name##_##kind(float (&sums)[held], matrix a, matrix b, bool adds = true) {                              \
+    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, " o2 ", 0;\n"                                                  \
+                 "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #kind "." #kind                              \
+                 " {" NAMES_##held "}, " o0 ", " o1 ", adds, 1, 1, 0, " turned "; }"                                  \
+                 : IN_##held(0) : "l"(a), "l"(b), "r"((u32)adds));                                                    \
+  }                                                                                                                   \
+  DEVICE void name##_##kind(float (&sums)[held], const u32 (&a)[4], matrix b, bool adds = true) {                     \
+    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, " o5 ", 0;\n"                                                  \
+                 "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." #kind "." #kind                              \
+                 " {" NAMES_##held "}, {" o0 "," o1 "," o2 "," o3 "}, " o4 ", adds, 1, 1, " turned "; }"              \
+                 : IN_##held(0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((u32)adds));                \
   }
-#define PRODUCTS(kind)                                      \
-  PRODUCT(kind, 64, 32, "%32", "%33", "%34", "%35", "%36")  \
-  PRODUCT(kind, 128, 64, "%64", "%65", "%66", "%67", "%68")
+#define PRODUCT(...)                         \
+  PRODUCT_AS(multiply, "0", __VA_ARGS__)     \
+  PRODUCT_AS(multiply_turned, "1", __VA_ARGS__)
+#define PRODUCTS(kind)                                                   \
+  PRODUCT(kind, 32, 16, "%16", "%17", "%18", "%19", "%20", "%21")        \
+  PRODUCT(kind, 64, 32, "%32", "%33", "%34", "%35", "%36", "%37")        \
+  PRODUCT(kind, 128, 64, "%64", "%65", "%66", "%67", "%68", "%69")       \
+  PRODUCT(kind, 256, 128, "%128", "%129", "%130", "%131", "%132", "%133")
 PRODUCTS(f16)
 PRODUCTS(bf16)
 #endif

@@ -1,5 +1,5 @@
 /* Attention of many queries over 16-bit rows, for compute capability 9.0 alone. A text of its own, behind prelude_cuda.h,
- * warp_cuda.h, warp_rows.cu, warp_deal.cu, warp_parts.cu and hopper_cuda.h. It ran under emulation only.
+ * warp_cuda.h, warp_rows.cu, warp_deal.cu, warp_parts.cu, hopper_cuda.h and hopper_rows.cu. It ran under emulation only.
  *
  * It is compiled for the same combinations as `prefill_warps.cu`, where widths are 64 or 128 and rows do not lie singly,
  * with WARP_GROUPS groups of four warps that compute, and STAGE positions in a stage.
@@ -8,27 +8,10 @@
  * stages by turns, and waits for `read` of a stage before it fills it again. The other groups wait for `filled`, and
  * multiply their 64 columns by the keys, [64, STAGE], then the weights by the values, [64, V_DIM]. Queries, in parts, keys
  * and values are in shared memory, where a product reads them; weights stay in the registers that the scores came in.
- *
- * A tile of 16 positions that lie side by side, and are all seen, comes by boxes of 64 elements of each row. Lanes copy the
- * other tiles themselves: those at the ends of what is seen, of which the rest are zeros, and those where a ring turns.
  */
-#define QUERY_SLAB (GROUP_ROWS * LINE)
 #define QUERY_BYTES (PARTS * (K_DIM / 64) * QUERY_SLAB) /* of a group */
-#define SLAB (STAGE * LINE)
 #define KEY_BYTES (K_DIM / 64 * SLAB)
 #define STAGE_BYTES (KEY_BYTES + V_DIM / 64 * SLAB)
-#define TILES (STAGE / TILE)
-#define BOX_BYTES (TILE * LINE)
-#ifdef ROW_F16
-#define MULTIPLY_SHARED multiply_f16
-#define MULTIPLY_TURNED multiply_turned_f16
-#else
-#define MULTIPLY_SHARED multiply_bf16
-#define MULTIPLY_TURNED multiply_turned_bf16
-#endif
-
-/* The same for all lanes of a warp, and known to the compiler as that: products may stand behind branches on it. */
-DEVICE int same(int x) { return __shfl_sync(ALL, x, 0); }
 
 /* Where things are in shared memory. */
 struct Places {
@@ -41,100 +24,10 @@ struct Places {
   DEVICE_METHOD u32 read(int stage) const { return filled(stage) + 16; }
 };
 
-/* Whether all of a tile is seen and lies side by side. */
-DEVICE bool in_boxes(const Rows &rows, int p) {
-  if (p < rows.low || p + TILE > rows.high) return false;
-#ifdef PAGES
-  return true;
-#else
-  return p + TILE <= rows.turn || p >= rows.turn;
-#endif
-}
-
-/* Brings the boxes of a tile whose number among those of its stage is `tile`, of keys or values; a lane has one of each
- * 32. */
-template <int dim> DEVICE void bring(const Rows &rows, const TensorMap &map, int p, int lane, u32 to, u32 barrier) {
-  for (int box = lane; box < TILES * (dim / 64); box += LANES) {
-    const int tile = box % TILES, slab = box / TILES, at = p + tile * TILE;
-    if (in_boxes(rows, at)) copy_box(to + slab * SLAB + tile * BOX_BYTES, map, slab * 64, (int)rows.row(at), barrier);
-  }
-}
-
-/* Copies a tile that does not come in boxes; what nobody sees becomes zeros. */
-template <int dim> DEVICE void bring_rows(const Rows &rows, const char *from, int p, int tile, int lane, u32 to) {
-  constexpr int chunks = dim / 8;
-#pragma unroll 1
-  for (int i = lane; i < TILE * chunks; i += LANES) {
-    const int r = i / chunks, chunk = i % chunks, at = p + tile * TILE + r;
-    const bool seen = at >= rows.low && at < rows.high;
-    uint4 x = {0, 0, 0, 0};
-    if (seen) x = *(const uint4 *)(from + rows.row(at) * (dim * SIZE) + chunk * 16);
-    put_16(to + chunk_at<STAGE>(tile * TILE + r, chunk), x);
-  }
-}
-
-/* What the warp that brings rows does. */
-DEVICE void bring_stages(const Rows &rows, const TensorMap &keys, const TensorMap &values, const Places &at, int begin,
-                         int stop, int lane) {
-  for (int i = begin; i < stop; ++i) {
-    const int p = i * STAGE, stage = i - begin;
-    if (stage >= 2) wait_at(at.read(stage), (stage / 2 - 1) & 1);
-    u32 boxed = 0;
-#pragma unroll 1
-    for (int tile = 0; tile < TILES; ++tile) {
-      if (in_boxes(rows, p + tile * TILE)) ++boxed;
-      else {
-        bring_rows<K_DIM>(rows, rows.keys, p, tile, lane, at.keys(stage));
-        bring_rows<V_DIM>(rows, rows.values, p, tile, lane, at.values(stage));
-      }
-    }
-    show_puts();
-    __syncwarp();
-    if (lane == 0) arrive_before(at.filled(stage), boxed * (K_DIM + V_DIM) / 64 * BOX_BYTES);
-    __syncwarp();
-    bring<K_DIM>(rows, keys, p, lane, at.keys(stage), at.filled(stage));
-    bring<V_DIM>(rows, values, p, lane, at.values(stage), at.filled(stage));
-  }
-}
-
-/* The queries of the 16 columns of a warp, in parts, into shared memory. Lane l is given the factors of the scores of
- * columns l / 4 and l / 4 + 8. Gives what is not 0 if a part behind the first is not. */
-DEVICE u32 put_queries(float (&factor)[2], const float *queries, const Columns &columns, u32 to, int warp, int lane) {
-  u32 left = 0;
-#pragma unroll 1
-  for (int column = 0; column < 16; ++column) {
-    const float *q = columns.real(column) ? queries + columns.at(column) * K_DIM : nullptr;
-    float up = 1.0f, down = SCALE;
-#ifdef ROW_F16
-    float most = 0.0f;
-    for (int d = lane; q && d < K_DIM; d += LANES) most = fmaxf(most, fabsf(q[d]));
-#pragma unroll
-    for (int flip = 1; flip < LANES; flip *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, flip));
-    const int exponent = min(max((int)(__float_as_uint(most) >> 23), 14), 254); /* as in warp_parts.cu */
-    up = __uint_as_float((u32)(267 - exponent) << 23);
-    down = __uint_as_float((u32)max(exponent - 13, 1) << 23) * SCALE;
-#endif
-    if (column % 8 == lane >> 2) factor[column / 8] = down;
-#pragma unroll
-    for (int d = 0; d < K_DIM; d += 2 * LANES) {
-      const int at = d + lane * 2;
-      float a = q ? q[at] * up : 0.0f, b = q ? q[at + 1] * up : 0.0f;
-#pragma unroll
-      for (int part = 0; part < PARTS; ++part) {
-        const u32 x = PAIR(a, b);
-        put(to + part * (K_DIM / 64) * QUERY_SLAB + chunk_at<GROUP_ROWS>(warp * 16 + column, at / 8) + at % 8 * 2, x);
-        if (part) left |= x & 0x7fff7fffu;
-        a = (a - LOW(x)) * (1.0f / REST), b = (b - HIGH(x)) * (1.0f / REST);
-      }
-    }
-  }
-  return left;
-}
-
 /* A group of warps that computes: what its lanes know of their two columns, l / 4 and 8 further on, of its warp's 16. Of
  * sums of n columns, lane l has those of columns 8 i + 2 (l % 4) and the one behind, for all i. */
 struct Group {
-  float m[2] = {NOTHING, NOTHING}, l[2] = {}, factor[2], a[V_DIM / 2] = {};
+  float m[2] = {NOTHING, NOTHING}, l[2] = {}, raise[2], factor[2], a[V_DIM / 2] = {};
   int from[2], stop[2];
 
   /* Adds products of one part of the queries. */
@@ -143,26 +36,26 @@ struct Group {
     for (int k = 0; k < K_DIM / 16; ++k) {
       const u32 slab = k / 4, within = k % 4 * 32; /* 16 elements have 32 bytes */
       const u32 q = queries + (part * (K_DIM / 64) + slab) * QUERY_SLAB + within, key = keys + slab * SLAB + within;
-      MULTIPLY_SHARED(s, described(q, 16, EIGHT_ROWS), described(key, 16, EIGHT_ROWS), adds || k > 0);
+      PRODUCT_OF(multiply)(s, described(q, 16, EIGHT_ROWS), described(key, 16, EIGHT_ROWS), adds || k > 0);
     }
   }
   /* Scores of a stage; of all parts of the queries if any is left behind the first. */
   DEVICE_METHOD void score(float (&s)[STAGE / 2], u32 queries, u32 keys, bool left) const {
     if (left) {
-      fence_products();
+      fence_products(s);
 #pragma unroll
       for (int part = 1; part < PARTS; ++part) multiply(s, queries, keys, part, part > 1);
       end_products();
-      products_made<0>();
+      products_made<0>(s);
 #ifdef ROW_F16
 #pragma unroll
       for (int i = 0; i < STAGE / 2; ++i) s[i] *= REST;
 #endif
     }
-    fence_products();
+    fence_products(s);
     multiply(s, queries, keys, 0, left);
     end_products();
-    products_made<0>();
+    products_made<0>(s);
 #pragma unroll
     for (int i = 0; i < STAGE / 2; ++i) s[i] *= factor[i / 2 % 2];
   }
@@ -204,12 +97,12 @@ struct Group {
   }
   /* Adds values, weighted. */
   DEVICE_METHOD void add(const u32 (&weights)[TILES][4], u32 values) {
-    fence_products();
+    fence_products(a);
 #pragma unroll
     for (int tile = 0; tile < TILES; ++tile)
-      MULTIPLY_TURNED(a, weights[tile], described(values + tile * BOX_BYTES, SLAB, EIGHT_ROWS));
+      PRODUCT_OF(multiply_turned)(a, weights[tile], described(values + tile * BOX_BYTES, SLAB, EIGHT_ROWS));
     end_products();
-    products_made<0>();
+    products_made<0>(a);
   }
   /* The same where something is not finite: a column may not even multiply by 0 what it does not see. */
   DEVICE_METHOD void add_seen(const u32 (&weights)[TILES][4], const unsigned char *values, int p, int lane) {
@@ -234,15 +127,6 @@ struct Group {
     }
   }
 };
-
-/* Whether all values of a stage are finite; each warp looks at all of them. */
-DEVICE bool all_finite(const unsigned char *values, int lane) {
-  u32 far = 0;
-#pragma unroll 4
-  for (int i = lane; i < (STAGE_BYTES - KEY_BYTES) / 4; i += LANES)
-    far |= (((const u32 *)values)[i] & EXPONENT) + (EXPONENT & ~(EXPONENT << 1));
-  return __all_sync(ALL, (far & 0x80008000u) == 0);
-}
 
 /* Blocks are of 32 x WARPS items: WARP_GROUPS groups, and one of which a warp brings rows. */
 extern "C" __global__ void __launch_bounds__(LANES *WARPS, 1)
@@ -280,7 +164,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 1)
     for (int i = 0; i < 2; ++i) begin_barrier(at.filled(i), 1), begin_barrier(at.read(i), WARP_GROUPS * 4);
     show_barriers();
   }
-  if (group < WARP_GROUPS) left = put_queries(of.factor, queries + queries_at, columns, at.queries(group), warp % 4, lane);
+  if (group < WARP_GROUPS)
+    left = put_queries<PARTS>(of.raise, of.factor, queries + queries_at, columns, at.queries(group), warp % 4, lane);
   show_puts();
   left = !__all_sync(ALL, left == 0);
   if (lane == 0) left_of[warp] = left;
@@ -316,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS, 1)
         of.score(s, at.queries(group), at.keys(stage), some_left);
         if (!whole) of.hide(s, p, lane);
         of.weigh(s, weights);
-        if (whole || all_finite(values, lane)) of.add(weights, at.values(stage));
+        if (whole || all_finite(values, STAGE_BYTES - KEY_BYTES, lane)) of.add(weights, at.values(stage));
         else of.add_seen(weights, values, p, lane);
       }
       __syncwarp();

@@ -115,7 +115,12 @@ class FastAttention(ABC):
         self.size = geometry.size
         self._attend = self._learned()
         # Only runs that are split leave parts, and they have at most 2 * workers pieces.
-        self._parts = runtime.allocate(2 * runtime.workers * self._part_bytes())
+        self._parts = runtime.allocate(2 * self.workers * self._part_bytes())
+
+    @property
+    def workers(self) -> int:
+        """Give the number of pieces of this kernel's work that keep the device busy."""
+        return self.device.workers
 
     @abstractmethod
     def _learned(self) -> str:

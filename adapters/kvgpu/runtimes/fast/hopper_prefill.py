@@ -9,7 +9,7 @@ from __future__ import annotations
 from kvgpu.runtime import Block, Work
 from kvgpu.runtimes.fast import warp_attention
 from kvgpu.runtimes.fast.attention import Call, Geometry
-from kvgpu.runtimes.fast.warp_attention import LANES
+from kvgpu.runtimes.fast.warp_attention import LANES, WarpDevice
 from kvgpu.runtimes.fast.warp_prefill import WarpPrefill
 from kvgpu.runtimes.tensor_map import Matrix, TensorMap
 
@@ -31,6 +31,9 @@ PARTS = {"f16": 2, "bf16": 3}
 OPTION = "KVCONFORM_HOPPER"
 """The environment variable that asks for it on a GPU."""
 
+BEFORE = "fast/hopper_cuda.h", "fast/hopper_rows.cu"
+"""The texts that stand before a kernel for compute capability 9.0, behind those of every kernel."""
+
 BARRIERS = 32
 """Bytes of its barriers."""
 
@@ -41,7 +44,12 @@ class HopperPrefill(WarpPrefill):
     kernel = "hopper_prefill"
 
     def _program(self, name: str) -> str:
-        return source(self.geometry, name, self.device.workers)
+        return source(self.geometry, name, self.workers)
+
+    @property
+    def workers(self) -> int:
+        """Give the number of multiprocessors: each has registers for one block."""
+        return self.device.multiprocessors
 
     def _shared(self) -> int:
         return shared(self.geometry)
@@ -56,10 +64,14 @@ class HopperPrefill(WarpPrefill):
         self.device.launch(self._attend, work, *args, *self._maps(call))
 
     def _maps(self, call: Call) -> tuple[TensorMap, ...]:
-        place, size = call.rows.place, self.size
-        keys = Matrix(place.keys, place.keys_at // size * size, self.geometry.k_dim)
-        values = Matrix(place.values, place.values_at // size * size, self.geometry.v_dim)
-        return self.device.mapped(keys), self.device.mapped(values)
+        place, geometry = call.rows.place, self.geometry
+        keys = mapped(self.device, place.keys, place.keys_at, geometry.k_dim)
+        return keys, mapped(self.device, place.values, place.values_at, geometry.v_dim)
+
+
+def mapped(device: WarpDevice, block: Block, at: int, width: int) -> TensorMap:
+    """Make the map of rows that begin at a byte of a block."""
+    return device.mapped(Matrix(block, at, width))
 
 
 def taken(geometry: Geometry) -> bool:
@@ -84,5 +96,4 @@ def source(geometry: Geometry, name: str, workers: int) -> str:
     sizes = {"WARPS": WARPS, "WARP_GROUPS": WARP_GROUPS, "STAGE": STAGE}
     heads = {"QUERIES": QUERIES, "PER_PASS": geometry.group, "COLUMNS": 16, "PREFILL": 1}
     defined = sizes | heads | {"BLOCK_COLUMNS": QUERIES}
-    more = "fast/hopper_cuda.h", "fast/prefill_hopper.cu"
-    return warp_attention.program(geometry, name, workers, defined, *more)
+    return warp_attention.program(geometry, name, workers, defined, *BEFORE, "fast/prefill_hopper.cu")

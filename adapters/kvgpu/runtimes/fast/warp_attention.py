@@ -50,6 +50,8 @@ BLOCKS = {"runs": 7, "pages": 8, "rows": 8}
 class WarpDevice(FastDevice, Protocol):
     """A runtime of the CUDA text."""
 
+    multiprocessors: int
+
     def learn(self, text: str, names: Mapping[str, int], *, shared: int = 0) -> None:
         """Compile another text. Its kernels are launched with `shared` bytes of shared memory."""
 
@@ -74,7 +76,7 @@ class WarpAttention(FastAttention):
     def __init__(self, runtime: WarpDevice, geometry: Geometry) -> None:
         super().__init__(runtime, geometry)
         with runtime.meter.paused():  # as compiling, it is done once, and no cost of a cache
-            runtime.upload(np.zeros(runtime.workers, np.uint32), self._parts)
+            runtime.upload(np.zeros(self.workers, np.uint32), self._parts)
 
     def _learned(self) -> str:
         name = f"{self.kernel}_{self.geometry.name}"
@@ -84,7 +86,7 @@ class WarpAttention(FastAttention):
 
     def _program(self, name: str) -> str:
         """Write the program text."""
-        return source(self.geometry, name, self.device.workers)
+        return source(self.geometry, name, self.workers)
 
     def _shared(self) -> int:
         """Count the bytes of shared memory."""
@@ -112,7 +114,7 @@ class WarpAttention(FastAttention):
         """Let the kernel split runs by the lengths that it reads: see `kernels/fast/warp_deal.cu`."""
         if rows < 2 * self._worth():
             return runs, (0, 1)
-        workers = self.device.workers
+        workers = self.workers
         return max(workers, runs + workers // 2), (workers, max(1, self._worth() // TILE))
 
     def _reads(self, call: Call) -> int:

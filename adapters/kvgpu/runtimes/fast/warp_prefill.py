@@ -26,7 +26,7 @@ class WarpPrefill(WarpAttention):
     kernel = "prefill_warps"
 
     def _program(self, name: str) -> str:
-        return source(self.geometry, name, self.device.workers)
+        return source(self.geometry, name, self.workers)
 
     def _shared(self) -> int:
         return shared(self.geometry)

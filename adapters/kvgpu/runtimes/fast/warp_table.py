@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from kvgpu import kernels
 from kvgpu.captured import batch_step
-from kvgpu.runtimes.fast import hopper_prefill, warp_attention, warp_kernels, warp_prefill
+from kvgpu.runtimes.fast import hopper_latent, hopper_prefill, warp_attention, warp_kernels, warp_prefill
 from kvgpu.runtimes.fast.attention import Geometry
 from kvgpu.runtimes.nvidia import nvrtc, sass
 from kvspec.errors import CannotRun
@@ -83,7 +83,20 @@ HOPPER = tuple(
         ("f16", (128, 64), 16, "pages"),
     )
 )
-"""Those shown of the kernel for compute capability 9.0 alone."""
+"""Those shown of the kernel for many queries, for compute capability 9.0 alone."""
+
+LATENT = tuple(
+    Geometry(dtype, *dims, group, 1, lie, hopper_latent.COLUMNS, "latent")
+    for dtype, dims, group, lie in (
+        ("bf16", (576, 512), 128, "runs"),
+        ("bf16", (576, 512), 128, "pages"),
+        ("bf16", (576, 512), 16, "rows"),
+        ("f16", (576, 512), 128, "runs"),
+        ("bf16", (320, 256), 16, "pages"),
+        ("bf16", (192, 128), 16, "runs"),
+    )
+)
+"""The same of that for latent rows."""
 
 HOPPER_ONLY = "sm_90a"
 """What it is compiled for."""
@@ -140,7 +153,7 @@ def line(geometry: Geometry, architecture: str) -> Line:
 
 
 class HopperLine(NamedTuple):
-    """A line of the table of the kernel for compute capability 9.0 alone."""
+    """A line of the table of the kernels for compute capability 9.0 alone."""
 
     geometry: Geometry
     usage: nvrtc.Usage
@@ -148,15 +161,16 @@ class HopperLine(NamedTuple):
 
     def cells(self) -> tuple[object, ...]:
         """Give the cells under the headings."""
-        dtype, k_dim, v_dim, heads, _, lie, queries, _ = self.geometry
-        memory = hopper_prefill.shared(self.geometry), hopper_prefill.in_flight(self.geometry)
-        asked = (HOPPER_ONLY, dtype, f"{k_dim}, {v_dim}", heads, lie, queries)
+        dtype, k_dim, v_dim, heads, _, lie, queries, form = self.geometry
+        kernel = warp_kernels.module(self.geometry)
+        memory = kernel.shared(self.geometry), kernel.in_flight(self.geometry)
+        asked = (HOPPER_ONLY, f"{dtype} {form}".strip(), f"{k_dim}, {v_dim}", heads, lie, queries)
         return *asked, *self.usage, *memory, self.instructions
 
 
 def hopper_line(geometry: Geometry) -> HopperLine:
-    """Compile that kernel. Raises as `line` does."""
-    cubin = nvrtc.compiled(hopper_prefill.source(geometry, NAME, WORKERS), HOPPER_ONLY)
+    """Compile one of them. Raises as `line` does."""
+    cubin = nvrtc.compiled(warp_kernels.module(geometry).source(geometry, NAME, WORKERS), HOPPER_ONLY)
     return HopperLine(geometry, cubin.usage[NAME], sass.instructions(cubin.data, NAME))
 
 
@@ -184,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         every = [a for a in named if a != HOPPER_ONLY]
         lines = [line(g, a) for a in every for g in GEOMETRIES]
-        alone = [hopper_line(g) for g in HOPPER if HOPPER_ONLY in named]
+        alone = [hopper_line(g) for g in HOPPER + LATENT if HOPPER_ONLY in named]
         steps = [step_line(d, a) for a in every for d in kernels.NUMBERS]
     except CannotRun as e:
         sys.stderr.write(f"{e}\n")

@@ -24,7 +24,7 @@ class WarpWide(WarpAttention):
     kernel = "wide_warps"
 
     def _program(self, name: str) -> str:
-        return source(self.geometry, name, self.device.workers)
+        return source(self.geometry, name, self.workers)
 
     def _shared(self) -> int:
         return shared(self.geometry)

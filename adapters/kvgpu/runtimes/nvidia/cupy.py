@@ -84,8 +84,7 @@ class CuPyRuntime:
 
     def mapped(self, matrix: tensor_map.Matrix) -> tensor_map.TensorMap:
         """Have the driver make a map of a matrix."""
-        driver = importlib.import_module("cuda.bindings.driver")
-        return tensor_map.encoded(driver, matrix, matrix.block.handle.ptr)
+        return tensor_map.encoded(tensor_map.driver(), matrix, matrix.block.handle.ptr)
 
     def knows(self, kernel: str) -> bool:
         """Tell whether a kernel of that name can be launched."""
