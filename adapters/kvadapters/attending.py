@@ -16,7 +16,7 @@ from kvadapters.update import UpdateAdapter, UpdateCache
 from kvspec.contract import Attention, Rope
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array
-from kvspec.masks import Causal, Explicit, Logical
+from kvspec.masks import CAUSAL, Causal, Explicit, Logical
 
 Attends = Callable[..., Any]
 """Take the engine's cache, queries, keys and values of the history, and the options; give the output
@@ -94,6 +94,7 @@ class AttendingAdapter(UpdateAdapter):
             "softcap": how.softcap != 0,
             "learned sinks": how.sinks is not None,
             "parts": bool(how.parts),
+            "masks beside its own": self.engine.mask is not None and how.through != CAUSAL,
         }
         if lacking := [
             name for name, there in asked.items() if there and name not in self.claims["attention"]["with"]

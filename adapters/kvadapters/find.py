@@ -83,6 +83,7 @@ ENGINES = {
     "onnxruntime-scatter": "kvadapters.engines.onnxruntime:scatter",
     "onnxruntime-gqa": "kvadapters.engines.onnxruntime:grouped",
     "onnxruntime-gqa-window": "kvadapters.engines.onnxruntime:grouped_window",
+    "onnxruntime-gqa-attention": "kvadapters.engines.onnxruntime_attention:growing",
     "onnxruntime-gqa-shared": "kvadapters.engines.onnxruntime:grouped_shared",
     "onnxruntime-gqa-forms": "kvadapters.engines.onnxruntime_forms:growing",
     "onnxruntime-gqa-window-forms": "kvadapters.engines.onnxruntime_forms:window",
