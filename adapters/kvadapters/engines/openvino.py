@@ -71,8 +71,11 @@ class Cache:
         return [found[name] for name in NAMES]
 
     def update(self, keys: Array, values: Array) -> tuple[Array, Array]:
-        """Attend to the rows that are there and to these."""
+        """Attend to the rows that are there and to these. Raises ValueError for unequal counts, but for no values:
+        OpenVINO writes behind its arrays, and the process dies at something else later."""
         n, total = keys.shape[2], self.rows + keys.shape[2]
+        if values.shape[2] not in (0, n):
+            raise ValueError(f"{n} keys, {values.shape[2]} values")
         mask = np.where(np.tri(n, total, self.rows, dtype=bool), 0, -np.inf).astype(np.float32)[None, None]
         beam = np.arange(self.batch, dtype=np.int32)
         self.request.infer([np.zeros_like(keys), keys, values, beam, mask])

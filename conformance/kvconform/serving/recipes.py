@@ -193,6 +193,8 @@ def _company(a: Aim) -> Iterator[str]:
     yield f"submit a 1 new={b}; step 2; submit b {long} new=2; step 1; submit c 3 new=4; wait"
     begun = "; ".join(f"submit x{i} {1 + 5 * i % long} new={1 + i % 4}" for i in range(12))
     yield f"{begun}; wait; ask b x3 2; ask c x7 2"
+    part, more = b + max(1, b // 4), max(1, b // 2)  # two go on at once in a block that is filled in part
+    yield f"ask a {part}; submit b a[:{part}] {more} new=2; submit c a[:{part}] {more} new=2; wait"
 
 
 def _cancels(a: Aim) -> Iterator[str]:
@@ -206,6 +208,9 @@ def _cancels(a: Aim) -> Iterator[str]:
     yield f"submit a {2 * b} 2 new={b + 8}; step 2; {shares}; submit c {long}; wait"
     if "samples" in a.declared.can:
         yield f"submit a {b + 1} samples=3 new={b + 8}; step 3; cancel a; ask b a 3 new={b + 8}"
+    first = min(a.chunk + b + b // 2, a.longest)  # its last chunk leaves a part of a block in the budget
+    again = f"ask c b[:{b}] 3 new=2; ask d b[:{min(3 * b, long)}] 2"
+    yield f"submit a {first}; submit b {long}; step 2; cancel b; {again}"
 
 
 def _samples(a: Aim) -> Iterator[str]:

@@ -15,6 +15,7 @@ from support.engines import serving
 RARE = {
     "batch/preempted-sample": "SERVE-10",
     "hybrid/hit-asks-one-group": "SERVE-9",
+    "prefix/where-a-chunk-ends": "SERVE-13",
     "speculation/drafts-are-cached": "SERVE-16",
     "speculation/stop-among-drafts": "SERVE-18",
 }
