@@ -5,6 +5,8 @@ A descriptor is an object of JSON. It names what a reader needs, and never who w
 - `version`: 1;
 - `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config, with the heads of all ranks;
 - `heads`: the first of the heads that it holds, and the one behind the last;
+- `layer`: the number of the layer that it is a part of; null where the cache has no layers;
+- `holds`: what its rows are: `tokens`, a layer's `state`, or the rows of an `encoder`;
 - `offset`: the position of the next token;
 - `spans`: the positions of the rows, as pairs `[start, stop)` in order;
 - `order`: a letter for each axis, the slowest first. B is sequences, H heads, P pages and N rows of a page. D is
@@ -17,7 +19,7 @@ A descriptor is an object of JSON. It names what a reader needs, and never who w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -46,6 +48,21 @@ ORDERS = (*APART, *TOGETHER)
 
 ROWS = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", "form")
 """The fields of a descriptor that a cache's config has too; its `kv_heads` are those of all ranks."""
+
+
+TOKENS, STATE, ENCODER = "tokens", "state", "encoder"
+"""What the rows of a parcel are: those of tokens, a state that tokens were folded into, or an encoder's."""
+
+
+class Sort(NamedTuple):
+    """What a parcel is a part of: the layer, if its cache has layers, and what its rows are."""
+
+    layer: int | None = None
+    holds: str = TOKENS
+
+
+ALONE = Sort()
+"""The rows of a cache without layers."""
 
 
 def spans(positions: Iterable[int]) -> list[list[int]]:
@@ -77,6 +94,11 @@ class Parcel(NamedTuple):
         return [p for start, stop in self.descriptor["spans"] for p in range(start, stop)]
 
     @property
+    def sort(self) -> Sort:
+        """Give the layer that it is a part of, and what its rows are."""
+        return Sort(self.descriptor.get("layer"), self.descriptor.get("holds", TOKENS))
+
+    @property
     def heads(self) -> range:
         """Give the numbers of its heads among all that there are."""
         return range(*self.descriptor["heads"])
@@ -95,6 +117,13 @@ class Parcel(NamedTuple):
             raise ValueError(why)
         keys, values = self._apart()
         return Pair(_unfolded(self.descriptor, "k", keys), _unfolded(self.descriptor, "v", values))
+
+    def state(self) -> Array:
+        """Give the state that it holds, `[heads, k_dim, v_dim]` in f32: zeros where it has no row. Raises
+        ValueError as `rows` does."""
+        row = self.rows().keys
+        found = row[:, :, 0] if row.shape[2] else np.zeros((row.shape[0], *row.shape[1::2]), np.float32)
+        return np.ascontiguousarray(found.transpose(1, 0, 2))
 
     def _apart(self) -> tuple[bytes, bytes]:
         """Give the bytes of keys, and those of values, also where they lie in one buffer."""
@@ -126,7 +155,9 @@ class Parcel(NamedTuple):
         """Give what a carrier delivers: the rows in another order of axes and pages of so many rows (0: one page).
         Then it lacks the last `cut` bytes, has another byte at `flip`, or is of another version. A parcel that is
         damaged is delivered as it is."""
-        made = self if self.damage() else packed(self.config, self.offset, self.positions, self.rows(), order, page)
+        rows = None if self.damage() else self.rows()
+        positions = self.positions
+        made = packed(self.config, self.offset, positions, rows, order, page, self.sort) if rows else self
         descriptor = dict(made.descriptor) | ({} if version is None else {"version": version})
         data = bytearray(made.keys + made.values)
         if flip is not None and data:
@@ -137,7 +168,13 @@ class Parcel(NamedTuple):
 
 
 def packed(
-    config: Config, offset: int, positions: Iterable[int], rows: Pair, order: str = AXES, page: int = 0
+    config: Config,
+    offset: int,
+    positions: Iterable[int],
+    rows: Pair,
+    order: str = AXES,
+    page: int = 0,
+    sort: Sort = ALONE,
 ) -> Parcel:
     """Pack rows `[batch, kv_heads, n, dim]` of these positions, in order; of a form their bytes. Axes lie in
     `order`, and a page has so many rows (0: one page has all)."""
@@ -147,6 +184,7 @@ def packed(
         **{name: getattr(config, name) for name in ROWS},
         "kv_heads": heads.all,
         "heads": heads[:2],
+        **sort._asdict(),
         "offset": offset,
         "spans": found,
         "order": order,
@@ -166,10 +204,26 @@ def _together(descriptor: Mapping[str, Any], folded: list[Array]) -> tuple[bytes
     return np.concatenate([cells.reshape(times, -1) for cells in folded], axis=1).tobytes(), b""
 
 
-def fits(config: Config, descriptor: Mapping[str, Any]) -> bool:
-    """Tell whether rows of a parcel are of a config's geometry and form, whichever heads it holds."""
+def of_state(config: Config) -> Config:
+    """Give the config of a state, which is one row `[k_dim, kv_heads, 1, v_dim]` of keys in f32 without values."""
+    return config.changed(batch=config.k_dim, k_dim=config.v_dim, v_dim=0, dtype="f32", layers=None, of=None)
+
+
+def of_layers(parts: Sequence[Any], chosen: Sequence[int]) -> list[Any]:
+    """Give the parts of chosen layers in this order. Each is the number of one of the layers that are there, and
+    numbers beyond these begin anew. Where none is chosen, give all."""
+    there = sorted({part.sort.layer for part in parts}, key=lambda layer: -1 if layer is None else layer)
+    layers = [there[number % len(there)] for number in chosen]
+    return [part for layer in layers for part in parts if part.sort.layer == layer] or [*parts]
+
+
+def fits(config: Config, descriptor: Mapping[str, Any], holds: str = TOKENS) -> bool:
+    """Tell whether rows of a parcel are of a config's geometry and form, and of this sort, whichever heads it
+    holds."""
     whole = of_all_ranks(config)
-    return all(descriptor[name] == getattr(whole, name) for name in ROWS)
+    return descriptor.get("holds", TOKENS) == holds and all(
+        descriptor[name] == getattr(whole, name) for name in ROWS
+    )
 
 
 def _dtype(descriptor: Mapping[str, Any]) -> np.dtype[Any]:

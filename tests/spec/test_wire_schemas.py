@@ -99,7 +99,7 @@ CONVERSATION = (
     ("bucket", "layers=2 bounds=1-2", BUCKET),
     ("sink", "window=3 sinks=1 shifted=1", SINK),
     ("keyed", "page_size=2 pages=9", KEYED),
-    ("layers", "of=full,state layers=2", "append 2; append 1 layers=1; rewind 1; free"),
+    ("layers", "of=full,state layers=2", "append 2; append 1 layers=1; rewind 1; pack x; free; unpack x"),
     ("layers", "of=full,cross layers=1", "encode 2; encode 1; append 2; encode 1 layers=3; rewind 1; free"),
 )
 """Every operation, some that are refused, on every kind of cache."""

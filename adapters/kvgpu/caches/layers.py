@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kvgpu.caches import snapshot
+from kvgpu.caches.layer_parcels import PackingLayers
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
@@ -47,7 +48,7 @@ class SavedLayers(Snapshot):
         return [each for each in (self.states, self.encoded) if each is not None]
 
 
-class Layered(snapshot.Restoring):
+class Layered(PackingLayers, snapshot.Restoring):
     """`shown` has for each layer of the model which of the layers with rows it shows, by number. `crossing` has the
     layers that show the rows of an encoder; they have no such number."""
 
@@ -65,7 +66,7 @@ class Layered(snapshot.Restoring):
         if folds and config.form is not None:
             raise refusals_layers.config("LAYER-1", config)
         self.shown = [self._shown(own, texts, layer) for layer in range(len(texts))]
-        self.config, self.space = config, space
+        self.config, self.space, self.own = config, space, own
         self.rows = LayerRows(space, config, views)
         self.states_of = {own[number]: i for i, number in enumerate(folds)}
         self.folded = States(space, self.rows.one, folds)
@@ -225,7 +226,7 @@ class Layered(snapshot.Restoring):
         """Become what was saved, in all layers, then make `to` the offset."""
         assert isinstance(saved, SavedLayers)
         self.folded.ready()
-        self.rows.put_back(saved.rows, saved.stop)
+        self.rows.put_back(saved.rows.place, saved.stop)
         self.folded.put_back(saved.states)
         self.encoder.adopt(saved.encoded and saved.encoded.share())
         self.offset, self.queries = to, 0

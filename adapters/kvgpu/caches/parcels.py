@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kvgpu.memory.layout import Geometry, Place, Span, move
 from kvgpu.runtime import Block
 from kvspec.contract import Pair
 from kvspec.geometry import DTYPES, Array, Config, forms, heads_of
-from kvspec.parcels import Parcel, fits, packed
+from kvspec.parcels import ALONE, Parcel, Sort, fits, packed
 from kvspec.refusals import parcels as refusals
 
 Run = tuple[int, Span]
@@ -53,12 +53,31 @@ def demand(parts: Sequence[Parcel], config: Config, needs: Sequence[int]) -> Pai
     """The bytes of the rows of these positions, `[batch, kv_heads, n, row bytes]`, each head from the first part
     that has it. Refused where a part is damaged or does not fit, and where they lack a row."""
     for part in parts:
-        if (why := part.damage()) is not None:
-            raise refusals.damaged("MOVE-9", why)
-        if not fits(config, part.descriptor):
-            raise refusals.geometry("MOVE-8", dict(part.descriptor))
+        demand_fitting(part, {None: (config, ALONE)})
+    demand_offset(parts)
+    return rows_of(parts, config, needs)
+
+
+def demand_fitting(part: Parcel, layers: Mapping[int | None, tuple[Config, Sort]]) -> None:
+    """Refuse a part that is damaged, of none of these layers, or not of its layer's config and sort."""
+    if (why := part.damage()) is not None:
+        raise refusals.damaged("MOVE-9", why)
+    if part.sort.layer not in layers:
+        raise refusals.no_layer("MOVE-26", part.sort.layer)
+    config, sort = layers[part.sort.layer]
+    if not fits(config, part.descriptor, sort.holds):
+        raise refusals.geometry("MOVE-8", dict(part.descriptor))
+
+
+def demand_offset(parts: Sequence[Parcel]) -> None:
+    """Refuse parts of different offsets."""
     if len(offsets := sorted({part.offset for part in parts})) > 1:
         raise refusals.apart("MOVE-18", offsets)
+
+
+def rows_of(parts: Sequence[Parcel], config: Config, needs: Sequence[int]) -> Pair:
+    """The bytes of the rows of these positions, as `demand` gives them, of parts that fit. Refused where they lack
+    a row."""
     there = {position for part in parts for position in part.positions}
     if missing := [position for position in needs if position not in there]:
         raise refusals.missing("MOVE-7", missing[0], parts[0].offset)

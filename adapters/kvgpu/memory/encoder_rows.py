@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import downloaded, fitting
-from kvgpu.memory.layout import Geometry, put, replace
+from kvgpu.memory.layout import Geometry, Place, put, replace
 from kvgpu.memory.row_forms import Codec
 from kvspec.contract import Pair
-from kvspec.geometry import Array, Config
+from kvspec.geometry import DTYPES, Array, Config
 
 
 class Shared:
@@ -59,10 +63,34 @@ class EncoderRows:
 
     def take(self, keys: Array, values: Array) -> None:
         """Write rows, at least one, into memory of their own. Raises MemoryError."""
-        source = self.codecs.staged(keys, values)
+        self.adopt(self._written(self.codecs.staged(keys, values)))
+
+    def _written(self, source: Place) -> Shared:
         made = Rows(self.space.runtime, self.geometry, source.slots)
         put(self.space.runtime, self.geometry, source.slots, source, made.place, 0)
-        self.adopt(Shared(made))
+        return Shared(made)
+
+    def received(self, each: Sequence[Pair]) -> Shared | None:
+        """Upload the bytes of rows of each layer, `[1, kv_heads, n, row bytes]`; None where there are none. Raises
+        MemoryError."""
+        if not each or not each[0].keys.shape[2]:
+            return None
+        return self._written(self.space.staged(self.geometry, *map(np.concatenate, zip(*each, strict=True))))
+
+    def packed(self) -> list[Pair]:
+        """Download the rows of each layer as they are kept: `[1, kv_heads, n, width]`, bytes of a form."""
+        both = self._kept("k", self.geometry.k_bytes), self._kept("v", self.geometry.v_bytes)
+        return [Pair(*(a[layer : layer + 1] for a in both)) for layer in range(self.layers)]
+
+    def _kept(self, part: str, size: int) -> Array:
+        dtype = DTYPES[self.one.dtype] if self.one.form is None else np.dtype(np.uint8)
+        shape = self.layers, self.one.kv_heads, self.count, size // dtype.itemsize
+        if self.shared is None:
+            return np.empty(shape, dtype)
+        place = self.shared.rows.place
+        block, at = (place.keys, place.keys_at) if part == "k" else (place.values, place.values_at)
+        lines = self.layers * self.one.kv_heads * self.count
+        return self.space.runtime.download(block, at, lines * size).view(dtype).reshape(shape)
 
     def adopt(self, shared: Shared | None) -> None:
         """Have these rows in the place of others, or none."""

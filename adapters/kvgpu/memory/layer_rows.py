@@ -13,9 +13,9 @@ from kvgpu.memory.cache_rows import downloaded
 from kvgpu.memory.layout import Geometry, Place, replace
 from kvgpu.memory.row_forms import Codec
 from kvgpu.memory.row_groups import MOST_PARTS
-from kvgpu.runtime import Work
+from kvgpu.runtime import Block, Work
 from kvspec.contract import Pair
-from kvspec.geometry import Config
+from kvspec.geometry import DTYPES, Array, Config
 
 
 class View(NamedTuple):
@@ -40,6 +40,10 @@ class View(NamedTuple):
         if self.kind == "full":
             return 0
         return p - p % self.newest if self.kind == "chunk" else max(0, p - self.newest + 1)
+
+    def needed(self, n: int) -> list[int]:
+        """Give the positions of the rows below n that queries at n or later see."""
+        return [*range(min(self.sinks, n)), *range(max(self.sinks, self.first(n)), n)]
 
     def needs(self, n: int) -> int:
         """Count the rows below n that queries at n or later see, which is what a layer has at the offset n."""
@@ -82,6 +86,7 @@ class LayerRows:
         self.space, self.views, self.room = space, views, Room()
         self.one = config.changed(layers=None, of=None)
         self.together = self.one.changed(batch=len(views))
+        self.head = Geometry.of(self.one.changed(kv_heads=1))
         self.codec, self.codecs = Codec(space, self.one), Codec(space, self.together)
         self.rows: Rows | None = None
         wholes = accumulate((not view.newest for view in views), initial=0)
@@ -115,10 +120,47 @@ class LayerRows:
         self._launch(ROWS_OUT, self.rows.place, saved.place, 0, offset)
         return saved
 
-    def put_back(self, saved: Rows, offset: int) -> None:
+    def put_back(self, saved: Place, offset: int) -> None:
         """Copy into the slots what the layers needed at `offset`; what was there is gone."""
         there = self._with_room(offset, 1, 0)
-        self._launch(ROWS_BACK, saved.place, there.place, 0, offset)
+        self._launch(ROWS_BACK, saved, there.place, 0, offset)
+
+    @property
+    def none(self) -> Pair:
+        """No bytes of rows."""
+        sizes = self.head.k_bytes, self.head.v_bytes
+        return Pair(*(np.empty((1, self.one.kv_heads, 0, size), np.uint8) for size in sizes))
+
+    def packed(self, offset: int) -> list[Pair]:
+        """Download what each layer needs at `offset`, as it is kept: `[1, kv_heads, rows, width]`, bytes of a
+        form."""
+        counts, heads = [view.needs(offset) for view in self.views], self.one.kv_heads
+        ends = list(accumulate((heads * n for n in counts), initial=0))
+        place = self.space.outgoing(self.head, ends[-1])
+        if self.rows is not None and ends[-1]:
+            if self.space.checks:
+                self.rows.check_guards()
+            self._launch(ROWS_OUT, self.rows.place, place, 0, offset)
+        blocks = (place.keys, place.keys_at, self.head.k_bytes), (place.values, place.values_at, self.head.v_bytes)
+        lines = [self._lines(*block, ends[-1]) for block in blocks]
+        cuts = zip(ends, ends[1:], counts, strict=False)
+        return [Pair(*(a[low:high].reshape(1, heads, n, a.shape[1]) for a in lines)) for low, high, n in cuts]
+
+    def _lines(self, block: Block, at: int, size: int, count: int) -> Array:
+        """Download so many rows of a head, which lie one behind the other."""
+        dtype = DTYPES[self.one.dtype] if self.one.form is None else np.dtype(np.uint8)
+        found = self.space.runtime.download(block, at, count * size) if count else np.empty(0, np.uint8)
+        return found.view(dtype).reshape(count, size // dtype.itemsize)
+
+    def receive(self, each: Sequence[Pair], offset: int) -> None:
+        """Upload into the slots the bytes of what the layers need at `offset`; what was there is gone."""
+        sizes = self.head.k_bytes, self.head.v_bytes
+        parts = zip(*each, strict=True)
+        lines = [np.concatenate([a.reshape(-1, size) for a in of]) for of, size in zip(parts, sizes, strict=True)]
+        if len(lines[0]):
+            self.put_back(self.space.staged(self.head, *lines), offset)
+        elif offset:
+            self._with_room(offset, 1, 0)
 
     def _with_room(self, end: int, beside: int, offset: int) -> Rows:
         """Give slots for the positions below `end`, with what the layers need at `offset`."""
@@ -136,8 +178,7 @@ class LayerRows:
 
     def _allocated(self, slots: int) -> Rows:
         """Allocate so many slots of every head."""
-        head = Geometry.of(self.one.changed(kv_heads=1))
-        return Rows(self.space.runtime, head, self.one.kv_heads * slots)
+        return Rows(self.space.runtime, self.head, self.one.kv_heads * slots)
 
     def _launch(
         self, way: int, source: Place, to: Place, first: int, rows: int, before: Room | None = None

@@ -38,7 +38,9 @@ def fold(serials: Sequence[int], book: SerialBook) -> Fold:
     assert book.kept is not None
     if not serials:
         return Fold(np.zeros(()), np.zeros(()))
-    keys, values = (np.stack([book.kept[s][part][0] for s in serials]).astype(np.float64) for part in (0, 1))
+    keys, values = (
+        np.stack([book.kept[s][part][0][book.own_heads] for s in serials]).astype(np.float64) for part in (0, 1)
+    )
     weights = np.ldexp(1.0, -np.arange(len(serials))[::-1])
     with np.errstate(all="ignore"):
         middle, size = (np.einsum("t,thi,thj->hij", weights, f(keys), f(values)) for f in (np.positive, np.abs))
@@ -75,7 +77,7 @@ def differences(want: Expected, got: Step, book: SerialBook) -> Iterator[Differe
         state = got.arrays.get(name)
         if not holds(state, serials, book):
             text = f"{name}: expected the fold of {_words(serials)}, found {_found(state, book)}"
-            yield Difference("fold", text, name=name)
+            yield Difference(name.partition(".")[0], text, name=name)
 
 
 def _is_state(state: Array | None) -> TypeGuard[Array]:
@@ -111,7 +113,7 @@ def reading(state: Array, book: SerialBook) -> list[tuple[int, float]]:
 def _fits(state: Array, serial: int, book: SerialBook) -> bool:
     """Whether a row is of this geometry, and of finite numbers."""
     assert book.kept is not None
-    keys, values = book.kept[serial]
+    keys, values = (rows[:, book.own_heads] for rows in book.kept[serial])
     return state.shape == (keys.shape[1], keys.shape[2], values.shape[2]) and bool(
         np.isfinite(keys.astype(np.float32)).all() and np.isfinite(values.astype(np.float32)).all()
     )

@@ -69,6 +69,7 @@ class Accounts:
         self._opened: dict[str, int] = {}
         self._planned: dict[str, tuple[int, int]] = {}
         self._saved: dict[str, int] = {}
+        self._packed: dict[str, dict[str, int]] = {}
         self._rounds: dict[str, str] = {}
         self._drafted: dict[tuple[str, str], int] = {}
         self._begun: dict[tuple[str, str], Any] = {}
@@ -169,7 +170,8 @@ class Accounts:
         again = _same(op) in self._done.get(name, ())
         append = costs.of_chapter(kind).get("append")
         layers = self._layers(op, got)
-        return Case(op, kind, cache, got, self._saved, sequences, layers, again, append, self._shares)
+        arrived = self._packed.get(str(op.get("name")), {})
+        return Case(op, kind, cache, got, self._saved, arrived, sequences, layers, again, append, self._shares)
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
         """The caches of a whole round."""
@@ -207,6 +209,7 @@ class Accounts:
             self._planned[name] = op["n"], got.values["plan"][0]
         self._enter_round(op, got)
         self._enter_snapshots(op, got)
+        self._enter_parcels(op, got)
 
     def _enter_round(self, op: Operation, got: Step) -> None:
         """Note the layers of a new round, where they stood, and how far drafts have come."""
@@ -224,6 +227,18 @@ class Accounts:
         for what, made in (("snapshot", "name"), ("parent", "parent"), ("child", "child")):
             if what in got.values and made in OPERATIONS[op["op"]].makes:
                 self._saved[op[made]] = (got.values[what] or (0, 0, 0))[2]
+
+    def _enter_parcels(self, op: Operation, got: Step) -> None:
+        """Note how many rows each layer has in a parcel that was made."""
+        if op["op"] == "carry":
+            self._packed[op["delivered"]] = self._packed.get(op["name"], {})
+        elif op["op"] == "collect":
+            both = [self._packed.get(op[part], {}) for part in ("first", "second")]
+            found = {layer: max(rows.get(layer, 0) for rows in both) for layer in {**both[0], **both[1]}}
+            self._packed[op["name"]] = found
+        elif "brings" in got.values:
+            spans = {name.partition(".")[2]: s for name, s in got.values.items() if name.startswith("spans")}
+            self._packed[op["name"]] = {layer: sum(s[1::2]) - sum(s[::2]) for layer, s in spans.items()}
 
 
 def _about(op: Operation) -> list[str]:

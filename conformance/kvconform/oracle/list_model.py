@@ -136,7 +136,7 @@ class ListModelSession(CitingSession):
 
     def note(self, step: Step, what: str, array: Any, resident: bool = False) -> None:
         """Note what queries see, what states are made of, and what outputs should be."""
-        if what.startswith("fold."):
+        if what.startswith(("fold.", "folded.")):
             assert isinstance(step, Expected)
             step.folds[what] = array
             return

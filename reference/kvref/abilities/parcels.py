@@ -13,7 +13,7 @@ from kvref.memory import meter
 from kvref.memory.forms import Kept
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, heads_of
-from kvspec.parcels import Parcel, fits, spans
+from kvspec.parcels import ALONE, Parcel, Sort, fits, spans
 from kvspec.refusals import parcels as refusals
 
 TOKENS_FIRST = "PNBHD"
@@ -24,6 +24,7 @@ class Packing(ABC):
     """A cache whose rows `[batch, kv_heads, n, dim]`, as they are kept, leave in parcels and come in them."""
 
     config: Config
+    sort: Sort = ALONE
 
     def parcel(self, positions: Sequence[int], offset: int, rows: Pair) -> Parcel:
         """Rows of these positions, in order, and what they are."""
@@ -34,6 +35,7 @@ class Packing(ABC):
             "version": 1,
             **{name: getattr(self.config, name) for name in names},
             **self.heads_described(),
+            **self.sort._asdict(),
             "offset": offset,
             "spans": spans(positions),
             "order": TOKENS_FIRST,
@@ -73,11 +75,14 @@ class Packing(ABC):
         return ["MOVE-16"] if parts > 1 or [*part.heads] != [*range(*heads_of(self.config)[:2])] else []
 
     def demand(self, parts: Sequence[Parcel], needs: Sequence[int]) -> None:
-        """Refuse parts that are damaged, do not fit, stand at different offsets, or lack a row."""
+        """Refuse parts that are damaged, of a layer that it is not, do not fit, stand at different offsets, or lack
+        a row."""
         for part in parts:
             if (why := part.damage()) is not None:
                 raise refusals.damaged("MOVE-9", why)
-            if not fits(self.config, part.descriptor):
+            if part.sort.layer != self.sort.layer:
+                raise refusals.no_layer("MOVE-26", part.sort.layer)
+            if not fits(self.config, part.descriptor, self.sort.holds):
                 raise refusals.geometry("MOVE-8", dict(part.descriptor))
         if len(offsets := {part.offset for part in parts}) > 1:
             raise refusals.apart("MOVE-18", sorted(offsets))

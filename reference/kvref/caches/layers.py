@@ -8,12 +8,14 @@ they have no positions, and nothing drops them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kvref.abilities import snapshot
 from kvref.arithmetic import fold
+from kvref.caches.layer_parcels import PackingLayers
 from kvref.caches.layer_rows import Kept, SavedLayers
 from kvref.cite import cite
 from kvref.memory.rows import Rows, joined
@@ -50,7 +52,7 @@ def _view(layer: int, kind: str, *sizes: str) -> View:
     return View(kind, numbers[-1] if numbers else 1, numbers[0] if kind == "sinks" else 0, layer)
 
 
-class Layers:
+class Layers(PackingLayers):
     """`of[l]` is the view of layer l. `stored[l]` are its rows, unless it shows another layer's. `folds[l]` is its
     state, if it has one instead. `own` are the layers that appends give rows, and `crossing` those that see an
     encoder's: `encoded` has these, a batch of layers. `refused` is the clause on what was refused last: the next
@@ -186,6 +188,22 @@ class Layers:
         """The indices of the sinks, and of the other rows that the layer has kept."""
         kept, sinks = self.stored[layer], self.of[layer].sinks
         return [i for i, p in enumerate(kept.places) if p < sinks or p >= kept.kept]
+
+    def needed_at(self, layer: int, offset: int) -> list[int]:
+        """The positions of the rows that a layer needs at an offset."""
+        view = self.of[layer]
+        return [*range(min(view.sinks, offset)), *range(max(view.sinks, self.first(view, offset)), offset)]
+
+    def kept_at(self, layer: int, positions: Sequence[int]) -> Pair:
+        """The rows of a layer at these positions, as they are kept."""
+        kept = self.stored[layer]
+        return kept.rows.chosen([kept.slots[kept.places.index(p)] for p in positions])
+
+    def hold(self, layer: int, rows: Pair, offset: int) -> None:
+        """Have in a layer these rows, those that it needs at an offset, and no others."""
+        made, places = Rows(self.one), self.needed_at(layer, offset)
+        made.join(rows)
+        self.stored[layer] = Kept(made, list(range(len(places))), places, self.first(self.of[layer], offset))
 
     def histories(self) -> list[Pair]:
         """The rows that the queries of the last append attend to, of each layer; none of a state."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kvref.cite import cite
 from kvref.list_model.attention import KnownRows
+from kvref.list_model.layer_parcels import PackingLayers
 from kvref.list_model.rows import Rows, fit, geometry
 from kvref.list_model.snapshot import SavedTokens
 from kvref.list_model.tokens import clamped
@@ -46,7 +47,7 @@ class SavedLayers(SavedTokens):
     encoded: Sequence[Sequence[int]] = ()
 
 
-class LayersModel:
+class LayersModel(PackingLayers):
     """`reads[l]`: the layer whose rows layer l shows. `has[i]`: the positions of the rows that own layer i has.
     `encoded` are the rows of an encoder, for each layer of `crossing`; none of any layer before they are there."""
 

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvref.cite import cite
 from kvref.list_model.unsaid import Unsaid
 from kvspec.geometry import Config, heads_of, of_all_ranks
-from kvspec.parcels import ROWS, VERSION
+from kvspec.parcels import ALONE, ROWS, VERSION, Sort
 from kvspec.refusals import parcels as refusals
+
+Serial = int | tuple[int, ...]
+"""What names a row, or a state."""
 
 
 @dataclass(frozen=True)
 class NamedParcel:
-    """The serials of rows at these positions, in order."""
+    """The serials of rows at these positions, in order. That of a state is the serials of all that it is made
+    of."""
 
     config: Config
     offset: int
     positions: Sequence[int]
-    serials: Sequence[int]
+    serials: Sequence[Serial]
     whole: bool = True
     """Whether its bytes and version are those that were packed."""
+    sort: Sort = ALONE
 
-    def rows(self) -> list[int]:
+    def rows(self) -> list[Serial]:
         """The serials of its rows."""
         return list(self.serials)
 
-    def placed(self) -> dict[int, int]:
+    def state(self) -> list[int]:
+        """The serials of the rows that its state is made of."""
+        return [serial for state in self.serials if isinstance(state, tuple) for serial in state]
+
+    def placed(self) -> dict[int, Serial]:
         """The serials of its rows, by position."""
         return dict(zip(self.positions, self.serials, strict=True))
 
@@ -45,27 +54,45 @@ def packed(config: Config, offset: int, positions: Sequence[int], tokens: Sequen
     return NamedParcel(config, offset, positions, [tokens[p] for p in positions])
 
 
-def demand(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, set[int]]:
+def demand_one(part: NamedParcel, config: Config, sorts: Mapping[int | None, Sort]) -> None:
+    """Refuse a part that is damaged, of a layer that is none of these, or does not fit."""
+    if not part.whole:
+        raise refusals.damaged("MOVE-9", "its bytes or its version are not those that were packed")
+    if part.sort.layer not in sorts:
+        raise refusals.no_layer("MOVE-26", part.sort.layer)
+    theirs, ours = of_all_ranks(part.config), of_all_ranks(config)
+    alike = part.sort == sorts[part.sort.layer]
+    if not alike or any(getattr(theirs, name) != getattr(ours, name) for name in ROWS):
+        raise refusals.geometry("MOVE-8", part.config)
+
+
+def demand_offset(parts: Sequence[NamedParcel]) -> None:
+    """Refuse parts that stand at different offsets."""
+    if len(offsets := {part.offset for part in parts}) > 1:
+        raise refusals.apart("MOVE-18", sorted(offsets))
+
+
+def demand(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, set[Serial]]:
     """By position the serials that the heads of a cache have in parts; refused if one of these is damaged or does
     not fit, if they stand at different offsets, or lack a row."""
     for part in parts:
-        if not part.whole:
-            raise refusals.damaged("MOVE-9", "its bytes or its version are not those that were packed")
-        theirs, ours = of_all_ranks(part.config), of_all_ranks(config)
-        if any(getattr(theirs, name) != getattr(ours, name) for name in ROWS):
-            raise refusals.geometry("MOVE-8", part.config)
-    if len(offsets := {part.offset for part in parts}) > 1:
-        raise refusals.apart("MOVE-18", sorted(offsets))
+        demand_one(part, config, {None: ALONE})
+    demand_offset(parts)
+    return needed(parts, config, needs)
+
+
+def needed(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, set[Serial]]:
+    """The same of parts that fit; refused if they lack a row."""
     if missing := {*needs}.difference(*(part.positions for part in parts)):
         raise refusals.missing("MOVE-7", min(missing), parts[0].offset)
     placed = [(range(*heads_of(part.config)[:2]), part.placed()) for part in parts]
     return {position: _of_heads(placed, config, position) for position in needs}
 
 
-def _of_heads(placed: Sequence[tuple[range, dict[int, int]]], config: Config, position: int) -> set[int]:
+def _of_heads(placed: Sequence[tuple[range, dict[int, Serial]]], config: Config, position: int) -> set[Serial]:
     """The serials that a cache's heads have at a position: one, where all of them come from one row. `placed`: of
     each part its heads, and its serials by position."""
-    found, own = set[int](), heads_of(config)
+    found, own = set[Serial](), heads_of(config)
     there = [(heads, serials[position]) for heads, serials in placed if position in serials]
     for head in range(own.first, own.behind):
         holders = {serial for heads, serial in there if head in heads}
@@ -78,8 +105,13 @@ def _of_heads(placed: Sequence[tuple[range, dict[int, int]]], config: Config, po
 def rows(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, int]:
     """The serial of each row by position. Raises Unsaid where heads come from rows of unlike names: that of such a
     row is not known."""
-    found = demand(parts, config, needs)
+    found = one_each(parts, config, demand(parts, config, needs))
+    return {position: serial for position, serial in found.items() if isinstance(serial, int)}
+
+
+def one_each(parts: Sequence[NamedParcel], config: Config, found: Mapping[int, set[Serial]]) -> dict[int, Serial]:
+    """The one serial of each row by position. Raises Unsaid as `rows` does."""
     cite(*["MOVE-16"] * (len(parts) > 1 or heads_of(parts[0].config) != heads_of(config)))
     if any(len(serials) > 1 for serials in found.values()):
         raise Unsaid("ok")
-    return {position: min(serials) for position, serials in found.items()}
+    return {position: next(iter(serials)) for position, serials in found.items()}

@@ -77,8 +77,9 @@ class Ability(Part, frozen=True):
     """Something that some engines have and others lack, beside the operations: each of those is an ability too.
 
     A trace needs it if one of its operations has an argument of this `value`, by default any but the argument's
-    default. It also needs it if a mask has such a part, or if a config has a size above 1 or of this value. So it
-    does if an operation of its chapter exercises one of its clauses. One that no trace needs is an observable.
+    default. It also needs it if a mask has such a part, or if a config has a size above 1 or of this value. Where
+    operations are named as well, one of them must be done to a cache of such a config. A trace needs it too if an
+    operation of its chapter exercises one of its clauses. One that no trace needs is an observable.
     """
 
     name: str

@@ -110,9 +110,9 @@ class Questioning(Protocol):
 class Packing(Protocol):
     """Methods that the chapter `parcels` adds to a cache. A pool packs one of its sequences, and unpacks to a new
     one, whose number it gives. A cache of a rank (`config.rank`) packs its own heads, and finds them in what
-    arrives."""
+    arrives. One of several layers packs a list, a part for each layer; it takes what arrives in all or none."""
 
-    def pack(self, sequence: int = 0) -> Parcel:
+    def pack(self, sequence: int = 0) -> Parcel | list[Parcel]:
         """Give the rows that queries at the offset or later see, on the host, with a descriptor; change nothing."""
 
     def unpack(self, *parts: Parcel) -> int | None:

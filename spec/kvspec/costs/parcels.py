@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Bound, Case, Cost, bounded, nothing
 
 
 def pack(case: Case) -> Cost:
-    """Pack: only its rows cross; they may be gathered first, and sinks apart from others."""
-    spans = case.got.values.get("spans") or []
-    nbytes = sum(spans[1::2]) - sum(spans[::2])
-    read = nbytes * case.config.row_bytes
-    return bounded(
-        "RESIDENCY-9", device_to_host=read, device_to_device=read, launches=2, allocations=2, synchronisations=4
-    )
+    """Pack: only its rows cross; they may be gathered first, and sinks apart from others. Each layer does so."""
+    spans = [name for name in case.got.values if name.partition(".")[0] == "spans"]
+    read = sum(_bytes(case, name.partition(".")[2], _rows(case.got.values[name])) for name in spans)
+    most = {"launches": 2, "allocations": 2, "synchronisations": 4}
+    each = {name: n * max(1, len(spans)) for name, n in most.items()}
+    return bounded("RESIDENCY-9", device_to_host=read, device_to_device=read, **each)
+
+
+def _rows(spans: Sequence[int]) -> int:
+    """How many rows there are at positions in pairs."""
+    return sum(spans[1::2]) - sum(spans[::2])
+
+
+def _bytes(case: Case, layer: str, rows: int) -> int:
+    """The bytes of so many rows of a layer, or of a cache without layers. A state is one row of f32."""
+    config = case.config
+    if layer and (config.of or "").split(",")[int(layer)] == "state":
+        return rows * config.kv_heads * config.k_dim * config.v_dim * 4
+    return rows * config.row_bytes
 
 
 def unpack(case: Case) -> Cost:
-    """Unpack: the rows cross once, and are written to new storage; a pool's table has an entry for each page."""
+    """Unpack: the rows cross once, and are written to new storage, by each layer of several; a pool's table has an
+    entry for each page."""
+    if case.config.of is not None:
+        arrived = [_bytes(case, layer, rows) for layer, rows in case.arrived.items() if layer]
+        return _new_storage(sum(arrived), 2, max(1, len(arrived)))
     rows, page = _offset(case), case.config.page_size
-    nbytes, entries = rows * case.config.row_bytes, 2 + (-(-rows // page) if page else 0)
-    arriving = Bound("RESIDENCY-2", {"host_to_device": nbytes + 2 * PADDING + entries * ENTRY, "device_to_host": 0})
-    most = {
-        "device_to_device": 2 * nbytes,
-        "launches": 4,
-        "allocations": 2 * BUFFER,
-        "synchronisations": BUFFER + 1,
-    }
-    return Cost("from the host, new storage", (arriving, Bound("RESIDENCY-4", most)))
+    return _new_storage(rows * case.config.row_bytes, 2 + (-(-rows // page) if page else 0))
+
+
+def _new_storage(nbytes: int, entries: int, layers: int = 1) -> Cost:
+    """The cost of so many bytes that arrive, and as many entries for each layer."""
+    beside = layers * (2 * PADDING + entries * ENTRY)
+    arriving = Bound("RESIDENCY-2", {"host_to_device": nbytes + beside, "device_to_host": 0})
+    most = {"launches": 4, "allocations": 2 * BUFFER, "synchronisations": BUFFER + 1}
+    each = {name: n * layers for name, n in most.items()}
+    return Cost(
+        "from the host, new storage", (arriving, Bound("RESIDENCY-4", {"device_to_device": 2 * nbytes, **each}))
+    )
 
 
 def _offset(case: Case) -> int:

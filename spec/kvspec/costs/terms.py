@@ -108,6 +108,8 @@ class Case(Struct, frozen=True):
     got: Step
     saved: Mapping[str, int] = {}
     """Bytes of snapshots by name, as they were before the operation."""
+    arrived: Mapping[str, int] = {}
+    """The rows of the parcel that the operation uses, by the layer that they are of."""
     sequences: int = 0
     """Sequences of the store's batch."""
     layers: tuple[Layer, ...] = ()

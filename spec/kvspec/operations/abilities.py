@@ -22,7 +22,7 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
     chapter = kind if defined in KINDS else defined
     yield chapter, op["op"]
     for ability in named_abilities(chapter):
-        if op["op"] in ability.operations and _given(ability, op):
+        if op["op"] in ability.operations and _takes(ability, op, config):
             yield chapter, ability.name
     for part in _parts(op):
         yield from (("mask", a.name) for a in RECORDS["mask"].abilities if a.mask == part)
@@ -40,7 +40,13 @@ def needed_by_clauses(op: Operation, cites: Collection[str]) -> Iterator[Needed]
 def needed_to_open(kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that opening a cache takes."""
     owners = ((owner, a) for owner in (kind, *sorted(brought(config))) for a in named_abilities(owner))
-    yield from ((owner, a.name) for owner, a in owners if a.config and _opened_with(a, config))
+    of_configs = ((owner, a) for owner, a in owners if a.config and not a.operations)
+    yield from ((owner, a.name) for owner, a in of_configs if _opened_with(a, config))
+
+
+def _takes(ability: Ability, op: Operation, config: Config) -> bool:
+    """Tell whether one of an ability's operations takes it: by an argument, or on caches of its config alone."""
+    return _opened_with(ability, config) if ability.config else _given(ability, op)
 
 
 def _opened_with(ability: Ability, config: Config) -> bool:

@@ -84,14 +84,19 @@ class SerialBook:
         self._beside = newest(config) > 0
 
     @property
+    def own_heads(self) -> slice:
+        """Give the heads of the cache that is looked at, among those of a row."""
+        return slice(*self._heads)
+
+    @property
     def contents(self) -> Contents | None:
         """The names of all rows taken so far, by the content of the heads that are looked at; None where rows are
         not kept."""
         if self.kept is None:
             return None
         if self._heads not in self._contents:
-            own = slice(*self._heads)
-            self._contents[self._heads] = Contents(self.kept, self.settled, self.by_value, settled, own)
+            rows = self.kept, self.settled, self.by_value
+            self._contents[self._heads] = Contents(*rows, settled, self.own_heads)
         self._contents[self._heads].enter(self.next)
         return self._contents[self._heads]
 

@@ -196,9 +196,10 @@ class Packed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.cache, name)
 
-    def pack(self, *of: int) -> Parcel:
-        """What arrives of what was packed."""
-        return self.carry(self.cache.pack(*of))
+    def pack(self, *of: int) -> Parcel | list[Parcel]:
+        """What arrives of what was packed; of layers each part by itself."""
+        made = self.cache.pack(*of)
+        return list(map(self.carry, made)) if isinstance(made, list) else self.carry(made)
 
 
 def name(adapter: str, carrier: str) -> str:

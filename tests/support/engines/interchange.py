@@ -15,7 +15,7 @@ from kvspec.contract import CHAPTERS
 from kvspec.geometry import Config, Pair
 from kvspec.parcels import Parcel
 
-KINDS = ("growing", "ring", "bounded", "sink")
+KINDS = ("growing", "ring", "bounded", "sink", "layers")
 CLAIMS = (*KINDS, "page", "mask", "forms", "parcels")
 
 
@@ -86,11 +86,16 @@ def rescaling(cache: Any) -> Any:
 def mislabelling(cache: Any) -> Any:
     """A cache that does so."""
 
-    def pack(self: Any, *of: int) -> Parcel:
-        made: Parcel = cache.pack(self, *of)
-        return made._replace(descriptor={**made.descriptor, "order": "PNHBD"})
+    def pack(self: Any, *of: int) -> Parcel | list[Parcel]:
+        made: Parcel | list[Parcel] = cache.pack(self, *of)
+        return list(map(mislabelled, made)) if isinstance(made, list) else mislabelled(made)
 
     return type("Mislabelling", (cache,), {"pack": pack}) if hasattr(cache, "pack") else cache
+
+
+def mislabelled(made: Parcel) -> Parcel:
+    """The same bytes, named in another order."""
+    return made._replace(descriptor={**made.descriptor, "order": "PNHBD"})
 
 
 def name(first: str, second: str) -> str:

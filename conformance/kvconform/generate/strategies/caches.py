@@ -27,6 +27,7 @@ from kvspec.trace import Trace
 BASE = (
     ("append",) * 8 + ("run", "twice") + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
 )
+WITH_PARCELS = (*BASE, *("parcel",) * 6)
 MASKS = BASE + ("mask",) * 8
 PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere", "again")
 SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open") + PIECES

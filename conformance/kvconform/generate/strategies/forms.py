@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies import caches, growing, mem, page, parcels, ring
+from kvconform.generate.strategies import caches, growing, mem, page, ring
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvspec import notation
@@ -247,7 +247,7 @@ EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     *(
         Exploration(
-            f"parcels/{kind}", (kind, "parcels"), partial(formed, partial(caches.traces, kind, parcels.DRAWN))
+            f"parcels/{kind}", (kind, "parcels"), partial(formed, partial(caches.traces, kind, caches.WITH_PARCELS))
         )
         for kind in caches_with("unpack")
     ),

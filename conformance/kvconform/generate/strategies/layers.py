@@ -14,7 +14,7 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, unseen
+from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, of_parcels, unseen
 from kvspec.geometry import Config, encoded_layers
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -52,9 +52,20 @@ DEEP = (
 """Layers as released models repeat them: as Gemma, Llama 4, Qwen3-Next, models that share, and Whisper."""
 
 
+ROWLESS = ("share", "state", "conv", "cross")
+"""Layers without rows that others may show."""
+
+
 def count(of: str) -> int:
     """Count the layers that appends give rows."""
     return sum(not layer.startswith(("share", "cross")) for layer in of.split(","))
+
+
+def proper(of: str) -> bool:
+    """Tell whether a layer gets rows, and each that shares has an owner."""
+    views = of.split(",")
+    shared = [views[int(view.partition(":")[2])] for view in views if view.startswith("share")]
+    return count(of) > 0 and not any(view.startswith(ROWLESS) for view in shared)
 
 
 def opening(of: str) -> Config:
@@ -118,8 +129,7 @@ def crossing_configs(draw: st.DrawFn) -> Config:
 
 def _layer(draw: st.DrawFn, before: Sequence[str]) -> str:
     """Draw one layer. It shares only with one that has rows."""
-    rowless = "share", "state", "conv", "cross"
-    owners = [number for number, layer in enumerate(before) if not layer.startswith(rowless)]
+    owners = [number for number, layer in enumerate(before) if not layer.startswith(ROWLESS)]
     kinds = "full", "window", "chunk", "sinks", "window", "chunk", "state", "conv", *["share"] * bool(owners)
     kind = draw(st.sampled_from((*kinds, *["cross"] * bool(before))))
     size = mostly(draw, st.integers(1, 5), st.integers(6, 12))
@@ -149,7 +159,7 @@ KINDS = (*("append",) * 6, *("rewind", "ask") * 2, "near", "misfit", "bits", "fr
 """Kinds of operations. A kind listed more often is drawn more often."""
 
 
-def _kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
+def kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
     """Give these, and encodes where layers see the rows of an encoder."""
     return (*kinds, *("encode", "encode") * bool(encoded_layers(config)))
 
@@ -158,17 +168,17 @@ def _kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
 def explored(draw: st.DrawFn) -> Trace:
     """Draw a trace on any layers."""
     config = draw(configs())
-    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(2, LONGEST)), _kinds(config))
+    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(2, LONGEST)), kinds(config))
 
 
 @st.composite
 def explored_deep(draw: st.DrawFn) -> Trace:
     """Draw a trace on the layers of a released model."""
     config = draw(deep())
-    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(2, 8)), _kinds(config))
+    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(2, 8)), kinds(config))
 
 
-class _Drawing(Drawing):
+class Drawn(Drawing):
     """Draws a trace. The list model tells it the offset, and what each layer has."""
 
     def _append(self) -> str:
@@ -237,7 +247,7 @@ SAVING = (*KINDS, *("snapshot", "restore") * 2)
 def explored_saved(draw: st.DrawFn) -> Trace:
     """Draw a trace on any layers, with snapshots of them."""
     config = draw(configs())
-    return _Drawing(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), _kinds(config, SAVING))
+    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), kinds(config, SAVING))
 
 
 EXPLORATIONS = (Exploration("layers", (), explored), Exploration("deep", (), explored_deep))
@@ -256,7 +266,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
         found |= {"encoded": random.choice((1, 2, 5)), "none": 0}
     if saved is not None:
         found |= {"stop": saved.stop, "within": inside(saved.stop, random), "later": saved.stop + 1}
-    return found
+    return found | of_parcels(session)
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:

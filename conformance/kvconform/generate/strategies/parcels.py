@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kvconform.generate.strategies import caches, page
+from kvconform.generate.strategies import caches, layer_parcels, page
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, appends_after, plan
 from kvconform.generate.strategies.walk_moves import LATE, Moves
@@ -175,6 +175,7 @@ def plans() -> list[Plan]:
         *pools,
         *ranks,
         plan("ranks page", pool, of_pools_of_ranks, page.continuations, look="scribble"),
+        *layer_parcels.plans(),
         plan("transfers", Trace("page", Config(page_size=2, pages=2)), of_transfers, page.continuations),
     ]
 
@@ -185,20 +186,24 @@ def _called(start: Trace) -> str:
     return f"{start.kind}{window}{' shifted' if start.config.shifted else ''}"
 
 
-DRAWN = (*caches.BASE, *("parcel",) * 6)
-"""Kinds of operations of an exploration."""
-
+SAVING = (*("mask",) * 2, *("snapshot", "restore") * 2)
+"""Kinds of operations beside those of parcels."""
 
 EXPLORATIONS = (
-    *(caches.on_cache(kind, DRAWN) for kind in caches_with("unpack")),
+    *(caches.on_cache(kind, caches.WITH_PARCELS) for kind in caches_with("unpack")),
     *(
         caches.on_cache(
-            kind, (*DRAWN, *("mask",) * 2, *("snapshot", "restore") * 2), f"all/{kind}", "mask", "snapshot"
+            kind,
+            (*caches.WITH_PARCELS, *("mask",) * 2, *("snapshot", "restore") * 2),
+            f"all/{kind}",
+            "mask",
+            "snapshot",
         )
         for kind in caches_with("restore")
     ),
     Exploration("page", ("page",), partial(page.explored, more=("parcel",) * 6), "page"),
     Exploration("transfers", ("page",), partial(page.explored, more=("transfer",) * 12), "page"),
+    *layer_parcels.EXPLORATIONS,
 )
 
 BROUGHT = "open C page_size=3 pages={apart}; C: admit; C: append {expected}; C: pack v sequence=0"
@@ -245,5 +250,6 @@ WALKS = Moves(
             f"unpack {{{LATE}}}",
             *TRANSFERS,
         ),
+        ("layers",): layer_parcels.WALKED,
     }
 )

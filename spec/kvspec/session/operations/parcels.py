@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kvspec.geometry import heads_of
-from kvspec.operations.table import Operation, argument
-from kvspec.parcels import spans
+from kvspec.operations.table import Operation, argument, numbers_in
+from kvspec.parcels import STATE, of_layers, spans
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step
 
@@ -18,22 +18,33 @@ def pack(session: SessionState, cache: Any, op: Operation, step: Step, inputs: I
 
 
 def _packed(session: SessionState, op: Operation, step: Step, made: Any) -> None:
-    """Keep a parcel by its name, and tell what is in it."""
-    session.parcels[op["name"]] = (made,)
-    step.values["spans"] = [end for span in spans(made.positions) for end in span]
-    step.values["brings"] = made.offset
+    """Keep a parcel by its name, and tell what is in it: of a cache of layers in the part of each."""
+    parts = session.parcels[op["name"]] = tuple(made) if isinstance(made, list) else (made,)
+    step.values["brings"] = parts[0].offset
+    for part in parts:
+        _told(session, step, part, "" if part.sort.layer is None else f".{part.sort.layer}")
+
+
+def _told(session: SessionState, step: Step, part: Any, which: str) -> None:
+    """Tell what is in a part of a parcel."""
+    step.values[f"spans{which}"] = [end for span in spans(part.positions) for end in span]
     if session.config.rank is not None:
-        step.values["part"] = list(heads_of(made.config))
-    if not session.unseen and made.config.form is None:
-        session.take(step, "packed", made.rows())
+        step.values[f"part{which}"] = list(heads_of(part.config))
+    if session.unseen or part.config.form is not None:
+        return
+    if part.sort.holds == STATE:
+        session.note(step, f"folded{which}", part.state())
+    else:
+        session.take(step, f"packed{which}", part.rows())
 
 
 def carry(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Deliver a parcel as its caller does, under another name: no cache is asked."""
     damage = (argument(op, name) for name in ("cut", "flip", "version"))
     with session.metered(step):
-        how = op["axes"], argument(op, "page"), *damage
-        session.parcels[op["delivered"]] = tuple(part.carried(*how) for part in session.parcels[op["name"]])
+        parts, how = session.parcels[op["name"]], (op["axes"], argument(op, "page"), *damage)
+        chosen = of_layers(parts, numbers_in(op["layers"])) if op.get("layers") is not None else parts
+        session.parcels[op["delivered"]] = tuple(part.carried(*how) for part in chosen)
 
 
 def collect(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
