@@ -181,7 +181,7 @@ def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:
     """Judge the caches of released engines, each ending in a record; reproduce the known deviations alone; then put
     all records there are on a board. What is known to deviate is no failure.
     """
-    words = {package.partition("-")[0] for package in row["extras"]}
+    words = {package.partition("-")[0] for package in row.get("of", row.get("extras", ()))}
     names = session.run("python", "-c", "from kvadapters.find import ENGINES; print(*ENGINES)", silent=True)
     for name in (n for n in str(names).split() if n.partition("-")[0] in words):
         report = str(REPORTS / "engines" / name)

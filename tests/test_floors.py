@@ -27,6 +27,7 @@ ENGINES = {
         "gguf",
         "vllm",
         "sglang",
+        "lmcache",
         "openvino",
         "openvino_genai",
         "optimum",

@@ -268,7 +268,7 @@ class Engine(Store):
 
     def close(self) -> None:
         self.engine.close()
-        self.engine.storage_manager.loop.call_soon_threadsafe(self.engine.storage_manager.loop.stop)
+        self.engine.storage_manager.loop.close()  # it has stopped by then, and holds two sockets
         self.folder.cleanup()
 
 
