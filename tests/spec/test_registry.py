@@ -63,6 +63,7 @@ MEASURES = {
     "conformance/kvprofile/peers/gpu/jax_peer.py",
     "conformance/kvprofile/peers/gpu/triton_peer.py",
     "conformance/kvprofile/peers/onnxruntime_peer.py",
+    "conformance/kvprofile/peers/openvino_peer.py",
     "conformance/kvprofile/workloads/cache.py",
     "reports/kvreports/profile/findings.py",
     "reports/kvreports/profile/roofline.py",
