@@ -24,7 +24,7 @@ ENGINES = (
     *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm", "sglang", "lmcache", "torch_paged"),
 )
 ADAPTERS = (
-    *("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update"),
+    *("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update", "kvadapters/attending"),
     *(f"kvadapters/engines/{name}" for name in ENGINES),
 )
 SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
@@ -63,6 +63,7 @@ MEASURES = {
     "conformance/kvprofile/peers/gpu/jax_peer.py",
     "conformance/kvprofile/peers/gpu/triton_peer.py",
     "conformance/kvprofile/peers/onnxruntime_peer.py",
+    "conformance/kvprofile/peers/int8_peer.py",
     "conformance/kvprofile/peers/openvino_peer.py",
     "conformance/kvprofile/workloads/cache.py",
     "reports/kvreports/profile/findings.py",

@@ -180,7 +180,7 @@ class Pool:
         sides = np.split(found, [self.widths[0]], 1)
         shapes = (-1, self.config.kv_heads, self.config.k_dim), (-1, self.config.kv_heads, self.config.v_dim)
         read = (
-            np.ascontiguousarray(side).reshape(-1).view(self.dtype).reshape(len(found), *shape[1:]).swapaxes(0, 1)
+            side.copy().reshape(-1).view(self.dtype).reshape(len(found), *shape[1:]).swapaxes(0, 1)
             for side, shape in zip(sides, shapes, strict=True)
         )
         return Pair(*read)
