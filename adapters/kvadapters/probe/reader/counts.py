@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Float64
 
+Numbers = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -17,8 +19,8 @@ class Counts:
     fit."""
 
     total: int
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: Numbers
+    high: Numbers
     others: tuple[int, ...]
 
     @property
@@ -27,7 +29,7 @@ class Counts:
         return bool((self.low == self.high).all())
 
 
-def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
+def counted(low: Float64, high: Float64, likely: Numbers, most: int) -> Counts | None:
     """Count rows by bounds of their weights, float64 [ids], which sum to 1. The total that fits and comes nearest
     to the `likely` counts is taken; `most` is the largest that is tried. None if no total fits: then rows do not
     weigh the same."""
@@ -40,12 +42,15 @@ def counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -
     return replace(part, low=least, high=largest)
 
 
-def _counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) -> Counts | None:
+def _counted(low: Float64, high: Float64, likely: Numbers, most: int) -> Counts | None:
     """Count rows of those ids of which there may be one."""
     totals = np.arange(1, most + 1)[:, None]
-    least = np.ceil(np.maximum(low, 0) * totals - 1e-9).astype(np.int64)
+    best_known = np.argsort(high - low)[:1]  # leaves few totals, so that the others take less time
+    least, largest = _between(low[best_known], high[best_known], totals)
+    totals = totals[(least <= largest).all(1)]
+    least, largest = _between(low, high, totals)
     most_of_one = totals - (least.sum(1, keepdims=True) - least)  # the others have their least at least
-    largest = np.minimum(np.floor(high * totals + 1e-9).astype(np.int64), most_of_one)
+    largest = np.minimum(largest, most_of_one)
     fitting = np.flatnonzero((least <= largest).all(1) & (largest.sum(1) >= totals[:, 0]))
     if not len(fitting):
         return None
@@ -53,3 +58,9 @@ def _counted(low: Float64, high: Float64, likely: NDArray[np.int64], most: int) 
     best = fitting[changes[fitting].argmin()]
     others = tuple(int(t) for t in totals[fitting, 0] if t != totals[best, 0])
     return Counts(int(totals[best, 0]), least[best], largest[best], others)
+
+
+def _between(low: Float64, high: Float64, totals: Numbers) -> tuple[Numbers, Numbers]:
+    """Give the least and the largest number of rows of each id, [totals, ids], by bounds of its weight."""
+    least, largest = np.ceil(np.maximum(low, 0) * totals - 1e-9), np.floor(high * totals + 1e-9)
+    return least.astype(np.int64), largest.astype(np.int64)
