@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from kvadapters.find import load
 from kvconform.bugs import trace_sources
 from kvconform.bugs.trace_sources import FORMS, Item
-from kvconform.generate.large import Size, sizes
+from kvconform.generate.large.boundaries import Size, sizes
 from kvconform.generate.registry import explorations
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system

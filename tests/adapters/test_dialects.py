@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.runner.under_test import AdapterUnderTest

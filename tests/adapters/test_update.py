@@ -12,7 +12,7 @@ import pytest
 
 from kvadapters.arrays import LIBRARIES
 from kvadapters.update import from_update
-from kvconform.generate.fit_to_adapter import claimed
+from kvconform.generate.claims.fit_to_adapter import claimed
 from kvspec.contract import description
 from kvspec.errors import BadInput, Unsupported
 from kvspec.geometry import DTYPES, Config

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kvadapters.find import load
-from kvconform.generate.fit_to_adapter import beyond, claimed, cut
+from kvconform.generate.claims.fit_to_adapter import beyond, claimed, cut
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.notation import from_sentence, sentence
 from kvspec.reading.clauses import index

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kvconform.judge import visible
-from kvconform.judge.visible import Judge
+from kvconform.judge.levels import visible
+from kvconform.judge.levels.visible import Judge
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import expected
 from kvref.list_model.attention_bound import LOST, TINY, UNIT, Output, weighed

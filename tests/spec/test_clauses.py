@@ -60,7 +60,7 @@ def test_the_reference_names_every_clause_it_enforces() -> None:
 
 
 def test_the_list_model_names_every_clause_of_what_is_visible() -> None:
-    cited = set(_ID.findall(LISTS + OPERATION + text_of(kvconform, "judge/visible.py")))
+    cited = set(_ID.findall(LISTS + OPERATION + text_of(kvconform, "judge/levels/visible.py")))
     assert {c.id for c in _bound("visible")} - cited == set()
 
 

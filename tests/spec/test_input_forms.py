@@ -9,7 +9,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvadapters.serve import Server
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvgpu.adapters import CudaCPU
 from kvspec.contract import description
 from kvspec.errors import BadInput

@@ -31,9 +31,9 @@ SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""
 
 MIXES_CHAPTERS = {
-    "conformance/kvconform/generate/large_beside.py",
-    "conformance/kvconform/generate/large_caches.py",
-    "conformance/kvconform/generate/large_calls.py",
+    "conformance/kvconform/generate/large/beside.py",
+    "conformance/kvconform/generate/large/caches.py",
+    "conformance/kvconform/generate/large/calls.py",
     "conformance/kvconform/generate/strategies/caches.py",
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",

@@ -11,7 +11,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvadapters.update import from_update
 from kvconform.bugs.common.unseen import Deferring
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS

@@ -16,7 +16,7 @@ from kvconform.generate.covers import Closure, Walk, closure, walk
 from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
 from kvconform.generate.strategies.plan_moves import Ops, Plan
-from kvconform.judge import frozen_answers
+from kvconform.judge.levels import frozen_answers
 from kvconform.judge.lockstep import observables
 from kvconform.oracle.reference import CitingReference, claims
 from kvconform.oracle.trace_inputs import TraceInputs

@@ -6,7 +6,7 @@ import json
 
 from kvconform.generate.amounts import SEED
 from kvconform.generate.frozen_covers import outcome_text
-from kvconform.generate.large import sizes
+from kvconform.generate.large.boundaries import sizes
 from kvspec.notation import from_sentence
 from kvspec.trace import Outcome
 from tools.freeze_walks import answered, document

@@ -17,8 +17,8 @@ from typing import Any
 from tabulate import tabulate
 
 from kvadapters.find import ENGINES
-from kvconform.generate import proposed_dialects
-from kvconform.generate.proposed_claim import Proposal
+from kvconform.generate.claims import proposed_dialects
+from kvconform.generate.claims.proposed_claim import Proposal
 from kvconform.judge import trial
 from kvconform.worker.client import Worker, WorkerFailure, python_worker
 from kvconform.worker.remote_session import RemoteSession

@@ -9,8 +9,8 @@ from itertools import chain
 
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
-from kvconform.generate.fit_to_adapter import fitted, suits
-from kvconform.generate.large import sizes, too_large
+from kvconform.generate.claims.fit_to_adapter import fitted, suits
+from kvconform.generate.large.boundaries import sizes, too_large
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample

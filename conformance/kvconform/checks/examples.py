@@ -7,7 +7,7 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate import frozen_traces
-from kvconform.generate.fit_to_adapter import cut, suits, within
+from kvconform.generate.claims.fit_to_adapter import cut, suits, within
 from kvconform.judge.trial_result import TrialResult
 from kvconform.judge.worked_examples import disagreements, does_otherwise
 from kvconform.runner.under_test import AdapterUnderTest

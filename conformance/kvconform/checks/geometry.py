@@ -7,7 +7,7 @@ from functools import partial
 
 from kvconform.checks.check import Check
 from kvconform.generate import concerning, frozen_traces
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import met
 from kvconform.generate.real_geometry import GEOMETRIES, within
 from kvconform.generate.walks import left_over

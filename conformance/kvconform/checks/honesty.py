@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import islice
 
 from kvconform.checks.check import Check
-from kvconform.generate.ability_traces import ability_traces
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.ability_traces import ability_traces
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.worker.client import Worker

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import fitted, shut_out
-from kvconform.generate.large import Size, sizes, too_large
+from kvconform.generate.claims.fit_to_adapter import fitted, shut_out
+from kvconform.generate.large.boundaries import Size, sizes, too_large
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.tally import empty_coverage
 from kvspec.contract import CHAPTERS

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import claimed, suits, within
-from kvconform.generate.shown_by_outputs import attending
+from kvconform.generate.claims.fit_to_adapter import claimed, suits, within
+from kvconform.generate.claims.shown_by_outputs import attending
 from kvconform.generate.strategies import sample
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.under_test import AdapterUnderTest

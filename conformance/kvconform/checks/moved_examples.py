@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from functools import partial
 
 from kvconform.checks.check import Check
-from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.other_kinds import moved
+from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.claims.other_kinds import moved
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import Clause, index

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from kvconform.commands.unused_options import refuse_without_adapter
-from kvconform.generate.fit_to_adapter import lacked
+from kvconform.generate.claims.fit_to_adapter import lacked
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.message import tell

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from kvadapters.update import BESIDE, SHOWN
 from kvconform.commands.next_command import after_smoke
-from kvconform.generate import proposed_dialects
-from kvconform.generate.proposed_claim import Proposal
+from kvconform.generate.claims import proposed_dialects
+from kvconform.generate.claims.proposed_claim import Proposal
 from kvconform.judge import trial
 from kvconform.message import tell
 from kvconform.worker.client import Worker, WorkerFailure, python_worker

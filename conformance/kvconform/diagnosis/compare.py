@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import mask_columns, storage, visible
+from kvconform.judge import storage
+from kvconform.judge.levels import mask_columns, visible
 from kvconform.judge.lockstep import observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected

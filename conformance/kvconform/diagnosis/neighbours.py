@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from kvconform.generate import frozen_covers
-from kvconform.generate.fit_to_adapter import claimed, fitted, suits
-from kvconform.generate.other_kinds import moved
+from kvconform.generate.claims.fit_to_adapter import claimed, fitted, suits
+from kvconform.generate.claims.other_kinds import moved
 from kvconform.generate.real_geometry import GEOMETRIES, at
 from kvconform.generate.shrink.numbers import COUNTS, LARGE, REACHES, SIZES, with_operations
 from kvconform.generate.shrink.simpler import simpler

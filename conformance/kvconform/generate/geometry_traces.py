@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
-from kvconform.generate.other_kinds import moved
+from kvconform.generate.claims.other_kinds import moved
 from kvconform.generate.real_geometry import WITH, Geometry, Met, at, beyond, options
 from kvconform.generate.variations import LOOKS, blind
 from kvconform.oracle.follow import ModelledTrace

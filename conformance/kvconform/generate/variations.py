@@ -11,7 +11,7 @@ from types import MappingProxyType
 from zlib import crc32
 
 from kvconform.generate.amounts import ALIKE, BLIND, GEOMETRY, INPUTS
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.real_geometry import GEOMETRIES, MOST_WORK, at, beyond, work
 from kvspec.contract import Description
 from kvspec.geometry import Config

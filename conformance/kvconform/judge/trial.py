@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kvconform.judge import frozen_answers
-from kvconform.judge.frozen_trial import FrozenTrial
+from kvconform.judge.levels import frozen_answers
+from kvconform.judge.levels.frozen_trial import FrozenTrial
 from kvconform.judge.lockstep import Performs, Trial, observables
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import PLAIN, Deviating
@@ -74,10 +74,10 @@ def _judged(
 def _trials(level: str) -> type[Trial]:
     """The trials at a level. An oracle is read where it is asked: mostly frozen answers take its place."""
     if level == "storage":
-        from kvconform.judge.storage_trial import StorageTrial
+        from kvconform.judge.levels.storage_trial import StorageTrial
 
         return StorageTrial
-    from kvconform.judge.visible_trial import VisibleTrial
+    from kvconform.judge.levels.visible_trial import VisibleTrial
 
     return VisibleTrial
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import folds, visible, whole_buffer
 from kvconform.judge.ledger import launches_each
+from kvconform.judge.levels import folds, visible, whole_buffer
 from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.expected import Expected

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.judge import visible, whole_buffer
+from kvconform.judge.levels import visible, whole_buffer
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws import law
 from kvconform.laws.law import DISAGREE, Results, Sides

@@ -7,7 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import copy
-from kvconform.judge import visible
+from kvconform.judge.levels import visible
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvspec.geometry import Config

@@ -6,7 +6,7 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from kvconform.judge import visible, whole_buffer
+from kvconform.judge.levels import visible, whole_buffer
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.caches import difference, plain, start, trace
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, unequal

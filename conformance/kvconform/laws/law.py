@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.configs import configs
-from kvconform.judge import visible
+from kvconform.judge.levels import visible
 from kvconform.judge.trial_result import TrialResult
 from kvspec.geometry import Config
 from kvspec.notation import operation

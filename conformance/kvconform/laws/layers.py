@@ -11,7 +11,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import layers
-from kvconform.judge import folds, visible
+from kvconform.judge.levels import folds, visible
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvconform.oracle.follow import at_the_end

@@ -7,7 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies import batch
-from kvconform.judge import visible
+from kvconform.judge.levels import visible
 from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, register, trace
 from kvconform.oracle.follow import at_the_end

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from msgspec import UNSET
 
-from kvconform.generate.fit_to_adapter import claimed
+from kvconform.generate.claims.fit_to_adapter import claimed
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import Description
 from kvspec.notation import sentence

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from kvconform.generate.amounts import FEW, SEED, TRACES
-from kvconform.generate.fit_to_adapter import fitted, shut_out
+from kvconform.generate.claims.fit_to_adapter import fitted, shut_out
 from kvconform.generate.frozen_traces import NONE, Explored
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.registry import planned
 from kvconform.generate.strategies.plan_moves import Plan
 from kvconform.judge import trial

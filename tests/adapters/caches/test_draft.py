@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kvconform.generate.fit_to_adapter import suits
+from kvconform.generate.claims.fit_to_adapter import suits
 from kvconform.generate.strategies import draft
 from kvgpu.adapter import Caches
 from kvspec.contract import Pair

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kvconform.generate.large import sizes
+from kvconform.generate.large.boundaries import sizes
 from kvconform.judge import trial
 from kvgpu.adapters import Fast
 from kvgpu.runtimes import opencl_devices

@@ -13,7 +13,7 @@ from kvadapters.reference import Reference
 from kvconform.checks import exploration, large
 from kvconform.checks.check import Check
 from kvconform.checks.suite import selected, shut_out
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration

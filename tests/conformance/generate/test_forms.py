@@ -4,7 +4,7 @@ found."""
 import pytest
 
 from kvconform.checks import geometry, suite
-from kvconform.generate.fit_to_adapter import fitted, suits
+from kvconform.generate.claims.fit_to_adapter import fitted, suits
 from kvconform.generate.strategies.forms import FORMS, SMALL, at_sizes, fitting, in_form, moves
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference, claims

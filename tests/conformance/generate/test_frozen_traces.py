@@ -16,7 +16,8 @@ from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.variations import VARIATIONS
-from kvconform.judge import storage_trial, trial
+from kvconform.judge import trial
+from kvconform.judge.levels import storage_trial
 from kvconform.oracle.reference import claims
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec import notation

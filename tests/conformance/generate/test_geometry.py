@@ -13,7 +13,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import called, calls, met, options_of
 from kvconform.generate.real_geometry import (
     BOUNDARIES,

@@ -12,9 +12,10 @@ from kvadapters.reference import Reference
 from kvconform.bugs.known_bugs import common_in
 from kvconform.bugs.mutant import Mutant
 from kvconform.bugs.planting import having
-from kvconform.generate import frozen_large, large_calls
-from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.large import BOUNDARIES, Size, sizes
+from kvconform.generate import frozen_large
+from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.large import calls
+from kvconform.generate.large.boundaries import BOUNDARIES, Size, sizes
 from kvconform.generate.registry import explorations
 from kvconform.generate.shrink.shrink import first_of, shrink
 from kvconform.generate.strategies import sample
@@ -106,7 +107,7 @@ def test_large_traces_of_another_seed_are_not_frozen_unless_they_are_the_same() 
 def test_such_bugs_are_planted_in_every_chapter_with_large_traces() -> None:
     bugs = [*common_in("at_scale", "snapshots"), *UNSEEN]
     assert len(bugs) >= 48
-    sizes = {f"{recipe.chapter} {recipe.size}" for recipe in large_calls.RECIPES}  # theirs: test_large_calls
+    sizes = {f"{recipe.chapter} {recipe.size}" for recipe in calls.RECIPES}  # theirs: test_large_calls
     others = {size.chapter for name, size in ALL.items() if name not in sizes}
     assert {chapter for bug in bugs for chapter in bug.chapters} >= others
 

@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import reference_with
-from kvconform.generate.large import BOUNDARIES, Size, sizes, too_large
+from kvconform.generate.large.boundaries import BOUNDARIES, Size, sizes, too_large
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.judge import trial

@@ -12,8 +12,8 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
-from kvconform.generate.large import sizes
-from kvconform.generate.large_calls import AT_ONCE, ATTENDS, CALLS, MANY, RECIPES, SLOW
+from kvconform.generate.large.boundaries import sizes
+from kvconform.generate.large.calls import AT_ONCE, ATTENDS, CALLS, MANY, RECIPES, SLOW
 from kvconform.judge import trial
 from kvspec.contract import description
 from kvspec.geometry import Array

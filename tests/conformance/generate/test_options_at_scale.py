@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.walks import SCALES, given, left_over
 from kvconform.judge import trial

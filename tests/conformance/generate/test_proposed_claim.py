@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from kvconform.generate.ability_traces import ability_traces
+from kvconform.generate.claims.ability_traces import ability_traces
 from kvspec.contract import CHAPTERS, Description, description
 from kvspec.geometry import Config
 from kvspec.operations.abilities import needed_to_open

@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks import honesty
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.claims.fit_to_adapter import suits, within
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.variations import VARIATIONS

@@ -11,7 +11,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
-from kvconform.generate.large import sizes
+from kvconform.generate.large.boundaries import sizes
 from kvconform.generate.real_geometry import BOUNDARIES
 from kvconform.generate.strategies.walk_moves import LATE, Scale
 from kvconform.generate.walks import BESIDE, LATENT, LENGTH, LONG, MANY, PROMPTS, SCALES, Walks, moves

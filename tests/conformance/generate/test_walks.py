@@ -14,7 +14,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.frozen_traces import LIVES
 from kvconform.generate.walks import (
     FILLS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvconform.generate.fit_to_adapter import claimed
+from kvconform.generate.claims.fit_to_adapter import claimed
 from kvspec import notation
 from kvspec.contract import description
 from kvspec.records.run import Record

@@ -11,7 +11,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.checks import covers, examples, laws
 from kvconform.generate import frozen_covers
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.claims.fit_to_adapter import suits, within
 from kvconform.generate.strategies import copy
 from kvconform.laws import registry
 from kvref.caches.copy import Buffer

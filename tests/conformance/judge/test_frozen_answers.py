@@ -15,11 +15,12 @@ from kvadapters.reference import Reference
 from kvconform.bugs.known_bugs import known_bugs
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED
-from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.large import Size, sizes
+from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.large.boundaries import Size, sizes
 from kvconform.generate.walks import SCALES, given
-from kvconform.judge import frozen_answers, lockstep, storage_trial, trial, visible_trial
+from kvconform.judge import lockstep, trial
 from kvconform.judge.kept_arrays import KeptArrays
+from kvconform.judge.levels import frozen_answers, storage_trial, visible_trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.reference import claims
 from kvref.caches.growing import Growing

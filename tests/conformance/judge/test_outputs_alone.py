@@ -8,7 +8,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks import laws
-from kvconform.generate.fit_to_adapter import within
+from kvconform.generate.claims.fit_to_adapter import within
 from kvconform.laws.registry import LAWS
 from kvref.caches.keyed import Keyed
 from kvref.caches.page import Pages

@@ -10,7 +10,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks import laws
-from kvconform.generate.fit_to_adapter import claimed
+from kvconform.generate.claims.fit_to_adapter import claimed
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.judge import storage
 from kvconform.laws.registry import LAWS

@@ -13,7 +13,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform import cli
 from kvconform.generate import covers
-from kvconform.generate.fit_to_adapter import fitted
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.strategies import snapshot
 from kvconform.generate.strategies.plan_moves import Ops, Plan
 from kvconform.judge.trial_result import TrialResult

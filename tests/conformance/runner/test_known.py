@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kvconform.judge import planted
+from kvconform.judge.levels import planted
 from kvconform.runner.verdict import known, outcomes
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec import notation

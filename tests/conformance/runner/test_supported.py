@@ -11,7 +11,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.checks.suite import suite
-from kvconform.generate.fit_to_adapter import lacking
+from kvconform.generate.claims.fit_to_adapter import lacking
 from kvconform.runner.verdict.observation import exercisable
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import Evidence, Verdict, verdict_on

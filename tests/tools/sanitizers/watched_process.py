@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from kvconform.generate import fit_to_adapter, frozen_covers
+from kvconform.generate import frozen_covers
+from kvconform.generate.claims import fit_to_adapter
 from kvconform.judge import trial
 from kvconform.judge.storage import Difference
 from kvgpu.adapter import Caches

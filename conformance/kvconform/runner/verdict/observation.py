@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from kvconform.generate.fit_to_adapter import fitted
-from kvconform.generate.other_kinds import moved
+from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.claims.other_kinds import moved
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvspec.contract import Description, Lengths

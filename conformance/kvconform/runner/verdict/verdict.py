@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from kvconform.generate.fit_to_adapter import beyond
+from kvconform.generate.claims.fit_to_adapter import beyond
 from kvconform.runner.verdict.observation import answered_by_adapter, exercisable, shown_with_rows, unobserved
 from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description

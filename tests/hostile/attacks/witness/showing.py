@@ -13,7 +13,7 @@ from hostile.attacks.judging import Noting
 from hostile.attacks.witness.config import sizes
 from hostile.attacks.witness.drawing import drawn
 from kvconform.bugs.time_limit import Hang, time_limit
-from kvconform.generate.fit_to_adapter import suits
+from kvconform.generate.claims.fit_to_adapter import suits
 from kvconform.judge import trial
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec.contract import Description, description

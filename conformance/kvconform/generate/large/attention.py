@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from random import Random
 
-from kvconform.generate.large_recipe import Recipe, some, unseen
+from kvconform.generate.large.recipe import Recipe, some, unseen
 from kvspec.operations.table import caches_with
 
 

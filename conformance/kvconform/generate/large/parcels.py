@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from kvconform.generate.large_beside import paged
-from kvconform.generate.large_calls import SEVERAL, SLOW
-from kvconform.generate.large_recipe import NARROW, Recipe, chunks, some, unseen
+from kvconform.generate.large.beside import paged
+from kvconform.generate.large.calls import SEVERAL, SLOW
+from kvconform.generate.large.recipe import NARROW, Recipe, chunks, some, unseen
 from kvspec.parcels import ORDERS
 
 FIELDS = {

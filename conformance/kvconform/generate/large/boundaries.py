@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from kvconform.generate import frozen_large, large_attention, large_beside, large_caches, large_calls, large_parcels
+from kvconform.generate import frozen_large
 from kvconform.generate.amounts import MOST_VISIBLE
-from kvconform.generate.large_recipe import Recipe
-from kvconform.generate.other_kinds import moved
+from kvconform.generate.claims.other_kinds import moved
+from kvconform.generate.large import attention, beside, caches, calls, parcels
+from kvconform.generate.large.recipe import Recipe
 from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
 from kvspec.operations.table import TAKES_QUERIES
@@ -69,7 +70,7 @@ def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
 
 def sizes() -> Iterator[Size]:
     """Give every size, chapter by chapter."""
-    for module in (large_caches, large_beside, large_attention, large_calls, large_parcels):
+    for module in (caches, beside, attention, calls, parcels):
         for recipe in module.RECIPES:
             yield Size(recipe.chapter, recipe.size, recipe.needs, _met(recipe), recipe.on, recipe.make)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.claims.fit_to_adapter import suits, within
 from kvspec.chapters.record import Dialect
 from kvspec.contract import CHAPTERS, Description
 from kvspec.notation import from_sentence

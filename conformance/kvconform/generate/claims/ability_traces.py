@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from kvconform.generate.needed_by_state import needed_by_state
+from kvconform.generate.claims.needed_by_state import needed_by_state
 from kvspec.chapters.record import Ability
 from kvspec.operations.abilities import needed, needed_to_open
 from kvspec.operations.table import OPEN, TAKES_ROWS, cache_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kvconform.judge import folds, whole_buffer
-from kvconform.judge.mask_columns import Looked, looked
+from kvconform.judge.levels import folds, whole_buffer
+from kvconform.judge.levels.mask_columns import Looked, looked
 from kvconform.judge.storage import Difference, agree, observable, result
 from kvconform.oracle.expected import SAVED, Expected
 from kvspec.geometry import DTYPES, Array

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kvconform.judge import storage, visible
+from kvconform.judge import storage
+from kvconform.judge.levels import visible
+from kvconform.judge.levels.mask_columns import HANDING_OUT, Widths
 from kvconform.judge.lockstep import PendingStep, Trial, observables
-from kvconform.judge.mask_columns import HANDING_OUT, Widths
 from kvconform.judge.storage import Difference
 from kvconform.oracle.expected import Expected
 from kvconform.oracle.list_model import OBSERVED, ListModelSession
@@ -37,7 +38,7 @@ class VisibleTrial(Trial):
         seen = tuple(dict.fromkeys((*looks, "history", "mask")))
         self.planted = None
         if deviating.references:
-            from kvconform.judge.planted import Planted  # few engines have known deviations
+            from kvconform.judge.levels.planted import Planted  # few engines have known deviations
 
             both = CitingReference(observe=seen), CitingReference(deviating.reference(), seen)
             self.planted = Planted(both, self.result.book, self.adapter)

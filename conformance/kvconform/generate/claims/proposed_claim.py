@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kvconform.generate.ability_traces import AbilityTrace, ability_traces, first_operation, named_by
-from kvconform.generate.fit_to_adapter import suits, within
+from kvconform.generate.claims.ability_traces import AbilityTrace, ability_traces, first_operation, named_by
+from kvconform.generate.claims.fit_to_adapter import suits, within
 from kvconform.judge import trial
 from kvconform.judge.trial_result import TrialResult
 from kvconform.worker.client import Worker

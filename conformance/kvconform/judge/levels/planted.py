@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge import mask_columns, visible
+from kvconform.judge.levels import mask_columns, visible
 from kvconform.oracle.expected import NOT_SAID, Expected
 from kvref.list_model.tokens import Scores
 from kvspec.contract import Description

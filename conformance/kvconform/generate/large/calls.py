@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
-from kvconform.generate.large_recipe import Recipe
+from kvconform.generate.large.recipe import Recipe
 from kvspec.operations.table import caches_with
 
 CALLS, ANSWERED, SLOW = 301, 131, 33

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from kvconform.generate.large_recipe import NARROW, Recipe, append, chunks, some, unseen
+from kvconform.generate.large.recipe import NARROW, Recipe, append, chunks, some, unseen
 
 FEW = 1025
 """The largest append that is observed: its mask has as many rows as columns."""

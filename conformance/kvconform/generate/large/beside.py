@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from kvconform.generate.large_recipe import NARROW, Recipe, chunks, unseen
+from kvconform.generate.large.recipe import NARROW, Recipe, chunks, unseen
 
 
 def _buffer(b: int, random: Random) -> str:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from kvconform.generate.needed_by_state import lacking_by_state
-from kvconform.generate.shown_by_outputs import attending
+from kvconform.generate.claims.needed_by_state import lacking_by_state
+from kvconform.generate.claims.shown_by_outputs import attending
 from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
 from kvspec.operations.abilities import needed, needed_to_open

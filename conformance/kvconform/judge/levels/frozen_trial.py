@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.judge import storage
-from kvconform.judge.frozen_answers import Digest
+from kvconform.judge.levels.frozen_answers import Digest
 from kvconform.judge.lockstep import PendingStep, Trial
 from kvconform.judge.storage import Difference
 from kvconform.oracle.trace_inputs import RunInputs

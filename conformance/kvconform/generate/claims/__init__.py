@@ -1,0 +1,1 @@
+"""What an adapter claims: traces are fitted to it, and claims are proposed."""

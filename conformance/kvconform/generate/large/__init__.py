@@ -1,0 +1,1 @@
+"""Large traces: one for each boundary that engines have of each size that they depend on."""
