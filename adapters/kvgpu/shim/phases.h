@@ -66,10 +66,12 @@ void begin_box(const Box &box) {
   wake(it);
 }
 
+// Whoever copies a box comes behind the one that asked for it.
 bool take_box(uint32_t at, Box *into) {
+  if (phases_at(at).boxes.empty()) return false;
+  watch::acquire(&phases_at(at).sync[phases_at(at).phase & 1]);
   const AsScheduler scheduling;
   Phases &it = phases_at(at);
-  if (it.boxes.empty()) return false;
   *into = it.boxes.front();
   it.boxes.pop_front();
   return true;

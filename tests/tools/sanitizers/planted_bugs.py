@@ -76,10 +76,6 @@ A_SCORE_TOO_MANY = Planted(
 )
 
 
-OF_ALL = "  if (lane == 0) left_of[warp] = left;\n  __syncthreads();"
-OF_A_WARP = "  if (lane == 0) left_of[warp] = left;\n  __syncwarp();"
-
-
 def _wider(written: str) -> str:
     """A row that goes on word after word: a step over what lies behind a block would find another block."""
     return f"{LANES.replace('width', '4096 * width')} {written}"
@@ -336,43 +332,12 @@ BUGS = {
         ),
         Planted("a barrier for one group", REFUSAL, "at.read(i), WARP_GROUPS * 4", "at.read(i), 4"),
     ),
-    "tsan-hopper": (
-        Planted(
-            "a stage filled while others read it",
-            "race within a block",
-            "if (stage >= 2) wait_at(at.read(stage), (stage / 2 - 1) & 1);",
-            "",
-        ),
-        Planted("queries that are multiplied before they are there", "race within a block", OF_ALL, OF_A_WARP),
-        Planted("splits that write to one place", "race between blocks", "slot + piece.split) * B", "slot) * B"),
-    ),
     "asan-latent": (
         Planted("a row behind the last seen", "read past the end", "at >= rows.low && at < rows.high;", "true;"),
         Planted("a query more than there are", "read past the end", "< until &&", "<= until &&"),
         Planted("an output more than there are", "write past the end", "else if (real) to[d]", "else to[d + 9999]"),
         Planted("weights behind the last", REFUSAL, "group * (OWN / 8) + e)", "group * (OWN / 8) + 999 * e)"),
-        Planted("maxima of half of those who tell", REFUSAL, "at.told(), GROUPS_OF * 4", "at.told(), 4"),
-    ),
-    "tsan-latent": (
-        Planted(
-            "maxima read before they are there",
-            "race within a block",
-            "    wait_at(barrier, time & 1);\n",
-            "",
-        ),
-        Planted(
-            "weights read before they are there",
-            "race within a block",
-            "    wait_at(at.weighed(), stage & 1);\n",
-            "",
-        ),
-        Planted(
-            "a stage filled while others read it",
-            "race within a block",
-            "if (stage >= 2) wait_at(at.read(stage), (stage / 2 - 1) & 1);",
-            "",
-        ),
-        Planted("splits that write to one place", "race between blocks", "slot + piece.split) * B", "slot) * B"),
+        Planted("maxima of half of those who tell", DIVERGENCE, "at.told(), GROUPS_OF * 4", "at.told(), 4"),
     ),
     "asan-step": (
         Planted("a value wider than it is", "read past the end", "j < width_v;", "j < width_v + 1;"),
