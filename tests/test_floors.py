@@ -35,6 +35,8 @@ ENGINES = {
         "onnxruntime_genai",
         "mistralrs",
         "whisper",
+        "tvm",
+        "tvm_ffi",
     ),
 }
 """What the adapters of released engines import, each its own."""

@@ -101,6 +101,7 @@ ENGINES = {
     "torch-paged": "kvadapters.engines.torch_paged:paged",
     "torchtune": "kvadapters.engines.torchtune:bounded",
     "flax": "kvadapters.engines.flax:bounded",
+    "tvm-paged": "kvadapters.engines.tvm:paged",
     "whisper": "kvadapters.engines.whisper:layers",
     "llama-growing": "kvadapters.engines.llama:growing",
     "llama-window": "kvadapters.engines.llama:window",

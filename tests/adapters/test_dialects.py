@@ -25,7 +25,7 @@ from support.slow import one_in
 ROOT = Path(__file__).parents[2]
 
 
-CHAPTERS = dict.fromkeys(("shares_kept", "shares_broken"), ("page",)) | {
+CHAPTERS = dict.fromkeys(("shares_kept", "shares_broken", "part_kept", "part_broken"), ("page",)) | {
     **dict.fromkeys(("laps_kept", "laps_broken"), ("copy",)),
     "made_after_broken": ("growing", "ring", "mask"),
 }
@@ -49,7 +49,7 @@ KEPT = (
         "made_after_kept",
     ),
     *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept", "shares_kept"),
-    "laps_kept",
+    *("laps_kept", "part_kept"),
 )
 
 
@@ -80,6 +80,7 @@ BROKEN = {
     "kernel_broken": ("RING-1", "refused though owed"),
     "ViewsOtherwise": ("GROW-4", "wrong row"),
     "shares_broken": ("PAGE-6", "wrong row"),
+    "part_broken": ("PAGE-15", "taken though refused"),
     "laps_broken": ("COPY-6", "taken though refused"),
     "wide_not_declared": ("CACHE-3", "refused though owed"),
 }

@@ -31,6 +31,7 @@ ENGINES = {
     "executorch": {"executorch", "torch"},
     "torchtune": {"torchtune", "torch"},
     "whisper": {"whisper", "torch"},
+    "tvm": {"tvm", "tvm_ffi"},
     "flax": {"flax", "jax"},
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},

@@ -58,6 +58,8 @@ class PoolModel:
         self.config, self.size, self.total = config, config.page_size or 0, config.pages or 0
         self.all: list[PagedSequence | None] = []
         self.in_flight: dict[int, InFlight] = {}
+        self.copies = claim.dialect("part") == "copied"
+        """Whether rows that end within a page of several sequences are copied at once."""
         self.follows = claim.dialect("shares") != "forks"
         """Whether full pages of equal rows may be shared: which are is for the adapter to say."""
         self.said: int | None = None
@@ -217,7 +219,15 @@ class PoolModel:
         if n not in range(len(parent.rows) + 1):
             raise refusals_page.fork("PAGE-16", n, sequence, len(parent.rows))
         cite("PAGE-14", "PAGE-15", "PAGE-18")
-        return self._admitted(PagedSequence(parent.rows[:n], self._covering(parent, n)))
+        return self._admitted(PagedSequence(parent.rows[:n], self._own(self._covering(parent, n), n)))
+
+    def _own(self, pages: list[Page], n: int) -> list[Page]:
+        """The pages of n rows, which others hold: by a dialect the last is one's own where it is not full."""
+        if not (self.copies and n % self.size and pages[-1] in self.held):
+            return pages
+        if not self.free_pages():
+            raise refusals_page.no_copy("PAGE-21", 0, 0, 0)
+        return [*pages[:-1], Page()]
 
     def _covering(self, one: PagedSequence, n: int) -> list[Page]:
         """The pages in which a sequence's first n rows lie."""
@@ -296,7 +306,17 @@ class PoolModel:
             "PAGE-27",
             *(["PAGE-25"] if not to else ["PAGE-23"] if to % (self.config.page_size or 1) else []),
         )
-        one.rows, one.pages = one.rows[:to], self._covering(one, to)
+        self._cut(one, to)
+
+    def _cut(self, one: PagedSequence, to: int) -> None:
+        """Give all pages back, then take those of the first rows. Raises Refused."""
+        kept, before, one.pages = self._covering(one, to), one.pages, []
+        try:
+            kept = self._own(kept, to)
+        except Refused:
+            one.pages = before
+            raise
+        one.rows, one.pages = one.rows[:to], kept
 
     def drop(self, sequence: int) -> None:
         """Nobody at this number; no numbers beyond the last that is in use."""

@@ -10,6 +10,7 @@ import numpy as np
 from kvadapters.reference import Reference
 from kvadapters.update import UpdateAdapter, UpdateCache, from_update
 from kvref.caches.copy import Buffer as Slots
+from kvref.caches.page import Numbered, Pages
 from kvref.caches.ring import Ring
 from kvspec.errors import Refused, Unsupported
 from kvspec.geometry import Config, Pair, fits
@@ -303,24 +304,58 @@ class OneLap(Slots):
     """Refuses a sliding copy of more rows than there are slots."""
 
     def copy(self, keys: Any, values: Any, n: int, at: int, sliding: bool) -> None:
-        if n > self.capacity:
-            raise ValueError("more rows than slots")
+        before = self.keys.copy(), self.values.copy()
         super().copy(keys, values, n, at, sliding)
+        if n > self.capacity and keys.size:
+            self.keys[:], self.values[:] = before
+            raise Refused("COPY-6", "more rows than slots")
 
 
-def copying(buffer: type[Slots]) -> Any:
-    """The reference with this buffer; it declares that it takes one lap at most."""
+class CopiesAtOnce(Pages):
+    """Copies a part of a page as soon as it is shared."""
+
+    def fork(self, sequence: int, n: int) -> int:
+        number = super().fork(sequence, n)
+        try:
+            self._alone(self.in_use[number])
+        except Refused:
+            super().drop(number)
+            raise
+        return number
+
+    def truncate(self, sequence: int, to: int) -> None:
+        if to in range(self._of(sequence).length + 1) and to % self.pool.size:
+            self._demand_copy(self._of(sequence), to)
+        super().truncate(sequence, to)
+        self._alone(self._of(sequence))
+
+    def _demand_copy(self, one: Numbered, to: int) -> None:
+        kept = self.pool.entries(to)
+        given = sum(self.pool.counts[page] == 1 for page in one.table[kept:])
+        if self.pool.counts[one.table[kept - 1]] > 1 and not self.pool.free + given:
+            raise Refused("PAGE-21", "no page for the copy")
+
+    def _alone(self, one: Numbered) -> None:
+        if self._shared(one):
+            if not self.pool.free:
+                raise Refused("PAGE-21", "no page for the copy")
+            one.table[-1] = self.pool.copied(one.table[-1], one.length % self.pool.size)
+
+
+def declaring(kind: str, cache: type[Any], **dialect: str) -> Any:
+    """The reference with this cache, which declares something of its kind."""
 
     class Made(Reference):
-        caches: ClassVar[dict[str, Any]] = {**Reference.caches, "copy": buffer}
+        caches: ClassVar[dict[str, Any]] = {**Reference.caches, kind: cache}
 
         def describe(self) -> dict[str, Any]:
-            return super().describe() | {"chapters": {"copy": {"level": "visible", "laps": "refused"}}}
+            return super().describe() | {"chapters": {kind: {"level": "visible", **dialect}}}
 
     return Made()
 
 
-laps_kept, laps_broken = map(copying, (OneLap, Slots))
+laps_kept, laps_broken = (declaring("copy", c, laps="refused") for c in (OneLap, Slots))
+part_kept, part_broken = (declaring("page", c, part="copied") for c in (CopiesAtOnce, Pages))
 shares_kept, shares_broken = (pool(pages, declares=True) for pages in (PagesShared, ByKeys))
 
 

@@ -1,0 +1,158 @@
+"""Apache TVM: the paged cache of its runtime, which MLC LLM serves with, on a CPU.
+
+A sequence is added, forked, popped and removed by the calls of the virtual machine. Its rows are read by the call
+for debugging. The kernels that write, copy and read rows are TVM's, built by LLVM for pages of the pool's size.
+Attention does nothing here, because nobody looks at its output. One forward pass is of one sequence. Numbers of
+sequences are the caller's. The reserve for a window, which TVM adds to the pages, is not asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache as cached
+from typing import Any
+
+import numpy as np
+
+from kvadapters.engines.limits import one_of, one_width
+from kvspec.contract import Pair
+from kvspec.errors import CannotRun, Unsupported
+from kvspec.geometry import DTYPES, Array, Config, valid
+
+try:
+    import tvm
+    from tvm.relax.frontend.nn.llm import kv_cache as kernels
+    from tvm_ffi import Shape, convert
+except ImportError as e:
+    raise CannotRun(f"TVM cannot be imported ({e}); pip install 'kvconform[tvm]'") from e
+
+FLOATS = {"f32": "float32", "f16": "float16"}
+"""The dtypes for which LLVM builds all of these kernels."""
+
+
+def call(name: str) -> Any:
+    """A function of the runtime."""
+    return tvm.get_global_func(f"vm.builtin.{name}")
+
+
+@cached
+def built(heads: int, dim: int, dtype: str, size: int) -> dict[str, Any]:
+    """Build the kernels of one layer once."""
+    made = {
+        "append": kernels._kv_cache_transpose_append(heads, dim, dtype, page_size=size),
+        "show": kernels._kv_cache_debug_get_kv(1, heads, dim, dtype),
+        "page": kernels._copy_single_page_cpu(heads, size, dim, dtype),
+        "compact": kernels._compact_kv_copy_cpu(heads, dim, dtype, page_size=size),
+        "split": kernels.llama_rope_with_position_map(1e4, 1.0, dim, heads, heads, dtype, {}),
+    }
+    module = tvm.IRModule({name: one.with_attr("global_symbol", name) for name, one in made.items()})
+    library = tvm.tirx.build(module, target=tvm.target.Target("llvm"))
+    return {name: library[name] for name in made}
+
+
+def nothing(*arguments: Any) -> None:
+    """Attention whose output nobody looks at."""
+
+
+class Pool:
+    """A cache of one layer, and which numbers its caller uses."""
+
+    def __init__(self, config: Config) -> None:
+        known = config.debug in (None, 1)
+        if not (valid(config) and known and config.batch == 1 and config.page_size and config.pages):
+            raise ValueError(f"no pool of {config}")
+        dim, dtype = one_width(config), FLOATS[one_of(config, FLOATS)]
+        self.config, self.used = config, set[int]()
+        self.kernels = built(config.kv_heads, dim, dtype, int(config.page_size))
+        self.cache = self._made(config.pages, config.page_size)
+
+    def _made(self, pages: int, size: int) -> Any:
+        """TVM adds a page to those that tokens need."""
+        heads, dim = self.config.kv_heads, self.config.k_dim
+        done, own = convert(nothing), self.kernels
+        attend = [["tirx", done] for _ in range(7)]
+        room = Shape([8, (pages - 1) * size, pages * size, size, 0])
+        like = tvm.runtime.tensor(np.zeros((), DTYPES[self.config.dtype]))
+        return call("paged_attention_kv_cache_create")(
+            *(room, Shape([0, 1]), heads, heads, dim, dim, Shape([0]), False, 0, 1.0, 1e4, None, like),
+            *(own["append"], None, *attend, [], [done], own["split"], own["page"], own["show"], own["compact"]),
+        )
+
+    def admit(self) -> int:
+        """Add a sequence."""
+        number = self._free()
+        call("kv_state_add_sequence")(self.cache, number)
+        self.used.add(number)
+        return number
+
+    def _free(self) -> int:
+        return next(n for n in range(len(self.used) + 1) if n not in self.used)
+
+    def fork(self, sequence: int, n: int) -> int:
+        """Fork one at a position. The word for the end, -1, is none of this adapter's."""
+        if n < 0:
+            raise ValueError(f"a fork of {n} rows")
+        number = self._free()
+        call("kv_state_fork_sequence")(self.cache, sequence, number, n)
+        self.used.add(number)
+        return number
+
+    def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
+        """Do a forward pass, of some rows. Raises ValueError for rows that no projection of this model makes."""
+        if not (n := keys.shape[2]):
+            return
+        wanted = self.config.shape("k", n)
+        if not (keys.shape == values.shape == wanted and keys.dtype == values.dtype == DTYPES[self.config.dtype]):
+            raise ValueError(f"rows {keys.shape} and {values.shape} of {keys.dtype} for {wanted}")
+        fused = np.concatenate([a[0].swapaxes(0, 1) for a in (np.zeros_like(keys), keys, values)], 1)
+        call("kv_state_begin_forward")(self.cache, Shape([sequence]), Shape([n]))
+        out = tvm.runtime.tensor(np.zeros((n, *wanted[1::2]), fused.dtype))
+        call("attention_kv_cache_attention_with_fused_qkv")(self.cache, 0, 1.0, tvm.runtime.tensor(fused), out)
+        call("kv_state_end_forward")(self.cache)
+
+    def truncate(self, sequence: int, to: int) -> None:
+        """Pop rows."""
+        call("kv_state_popn")(self.cache, sequence, self._length(sequence) - to)
+
+    def drop(self, sequence: int) -> None:
+        """Remove a sequence."""
+        call("kv_state_remove_sequence")(self.cache, sequence)
+        self.used.discard(sequence)
+
+    def _length(self, sequence: int) -> int:
+        return int(call("attention_kv_cache_get_sequence_length")(self.cache, sequence))
+
+    def sequences(self) -> list[int]:
+        """The length that TVM has of each number in use."""
+        return [self._length(n) if n in self.used else -1 for n in range(max(self.used, default=-1) + 1)]
+
+    def read_sequence(self, sequence: int) -> Pair:
+        """What the call for debugging shows. It is not asked for no rows."""
+        n, heads, dim = self._length(sequence), self.config.kv_heads, self.config.k_dim
+        found = [tvm.runtime.tensor(np.zeros((1, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
+        if n:
+            call("attention_kv_cache_debug_get_kv")(self.cache, sequence, 0, n, *found)
+        return Pair(*(a.numpy()[0].swapaxes(0, 1) for a in found))
+
+    def free_pages(self) -> int:
+        """The pages that TVM says it can take."""
+        return int(call("attention_kv_cache_get_num_available_pages")(self.cache))
+
+
+class Paged:
+    """The adapter."""
+
+    def describe(self) -> dict[str, Any]:
+        """What it claims."""
+        claim = {"level": "visible", "without": ["gather", "peek", "scribble"], "part": "copied"}
+        limits = {"dims": {"equal": True}}
+        said = {"name": "tvm-paged", "version": tvm.__version__, "dtypes": list(FLOATS), "limits": limits}
+        return {**said, "chapters": {"page": claim}, "by_adapter": ["sequence"]}
+
+    def open(self, kind: str, config: Config) -> Pool:
+        """A fresh pool."""
+        if kind != "page":
+            raise Unsupported(f"no kind {kind}")
+        return Pool(config)
+
+
+paged = Paged
