@@ -238,7 +238,8 @@ class Owed(NamedTuple):
         """Tell of each element whether it may be read as this."""
         with np.errstate(invalid="ignore"):
             near = np.abs(read.astype(np.float64) - self.rows) <= self.step
-        return np.asarray(near | (np.isnan(read) & self.nan) | (self.step == np.inf))
+            nan = np.isnan(read)  # of one that signals it warns
+        return np.asarray(near | (nan & self.nan) | (self.step == np.inf))
 
 
 def owed(form: Form, rows: Array) -> Owed:

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import struct
+import warnings
 from bisect import bisect_left
 from fractions import Fraction
 from functools import cache
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from kvref.arithmetic.forms import decoded, encoded, parts
-from kvspec.forms import CODES, PATTERN, Form, parsed, step
+from kvspec.forms import CODES, PATTERN, Form, owed, parsed, step
 from kvspec.geometry import DTYPES, TEXTS
 from support.samples.form_rows import rows
 
@@ -272,3 +273,12 @@ def test_keys_and_values_may_have_forms_of_their_own():
 
 def test_the_record_has_the_pattern_of_the_parser():
     assert TEXTS["form"] == PATTERN
+
+
+def test_a_nan_of_bf16_that_signals_is_judged_without_a_warning():
+    form, _ = parsed("int8/8")
+    may = owed(form, np.ones((1, 1, 1, 8), np.float32)).at(0, 0)
+    read = np.full((1, 8), 0x7F81, np.uint16).view(ml_dtypes.bfloat16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not may.allows(read).any()
