@@ -181,8 +181,7 @@ def test_a_record_of_todays_chapters_is_taken_again_and_an_older_one_is_not(tmp_
 @pytest.mark.parametrize("name", versions.engines())
 def test_the_published_record_has_each_cache_of_the_engine(name: str) -> None:
     found = json_file.load(versions.PUBLISHED / f"{name}.json", Versions)
-    prefix = f"{versions.engines()[name].scripts}-"
-    assert [c.name for c in found.caches] == [n for n in versions_judged.ENGINES if n.startswith(prefix)]
+    assert [c.name for c in found.caches] == versions.names(versions.engines()[name])
     judged = [one for cache in found.caches for one in cache.seen if one.answer == "judged"]
     scripts = {bug.script for bug in found.bugs}
     assert judged and {b.script for one in judged for b in one.bugs if b.sort == "wrong result"} <= scripts

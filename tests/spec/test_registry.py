@@ -21,7 +21,7 @@ REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 ENGINES = (
     *("mlx", "mlx_vlm", "transformers", "transformers_parts", "transformers_quantized", "onnx", "onnx_scatter"),
     *("onnxruntime", "onnxruntime_window", "openvino"),
-    *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm", "sglang", "lmcache", "torch_paged"),
+    *("litgpt", "executorch", "torchtune", "flax", "llama", "vllm", "sglang", "lmcache", "torch_paged", "tvm"),
 )
 ADAPTERS = (
     *("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update", "kvadapters/attending"),

@@ -60,6 +60,7 @@ class Engine(Struct, frozen=True, forbid_unknown_fields=True):
     named: list[str]
     judged: list[str]
     releases: dict[str, date]
+    newest: tuple[str, ...] = ()
 
 
 def engines() -> dict[str, Engine]:
@@ -162,7 +163,7 @@ def shown(asked: list[Path], pythons: dict[str, Path]) -> list[Shown]:
 
 def names(engine: Engine) -> list[str]:
     """The adapters of an engine's caches."""
-    return versions_judged.of_engine(f"{engine.scripts}-")
+    return [name for name in versions_judged.of_engine(f"{engine.scripts}-") if name not in engine.newest]
 
 
 def again(engine: Engine, before: Versions, caches: list[str], folder: Path) -> Versions:

@@ -54,9 +54,10 @@ REFUSED = {kind: {"fit"} for kind in KINDS if kind != "store"}
 AT_ONE_SIZE = {
     *((kind, f"with {op} scaling=longrope") for kind in KINDS for op in ("attend", "rotate")),
     ("bucket", "with block splits"),
+    *((kind, "with carry layers") for kind in ("bounded", "sink")),
 }
-"""Options whose worked examples hold at few sizes: LongRoPE has a factor for each pair of a width, and an example
-of ninety rows costs too much with many heads."""
+"""Options whose worked examples hold at few sizes: LongRoPE has a factor for each pair of a width, an example of
+ninety rows costs too much with many heads, and a parcel of one part has no layers to choose from."""
 
 
 def sizes(kind: str, operation: str) -> set[str]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from importlib import resources
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -41,5 +42,16 @@ def path(name: str) -> Path:
 
 
 def text(name: str) -> str:
-    """The text of a published schema."""
-    return json.dumps(SCHEMAS[name](), indent=1) + "\n"
+    """The text of a published schema. Releases of msgspec differ in how they indent what docstrings say."""
+    return json.dumps(_cleaned(SCHEMAS[name]()), indent=1) + "\n"
+
+
+def _cleaned(part: Any) -> Any:
+    """The same part of a schema, its descriptions without the indentation of the code."""
+    if isinstance(part, list):
+        return [_cleaned(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    said = part.get("description")
+    cleaned = {"description": cleandoc(said)} if isinstance(said, str) else {}
+    return {name: _cleaned(each) for name, each in part.items()} | cleaned
