@@ -187,7 +187,7 @@ def test_what_was_judged_before_an_interruption_is_told(tmp_path: Path) -> None:
     called = [sys.executable, "-c", AT_ONCE, *arguments]
     soaking = subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert soaking.stderr is not None
-    soaking.stderr.readline()  # it is under way
+    assert any("operations" in line for line in soaking.stderr)  # it is under way
     soaking.terminate()
     shown, said = soaking.communicate(timeout=120)
     (told,) = [line for line in shown.splitlines() if line.startswith("Whole")]
