@@ -102,7 +102,7 @@ class AttendingAdapter(UpdateAdapter):
             raise Unsupported(f"no {', '.join(lacking)}")
 
     def rotate(self, rows: Any, positions: Array, rope: Rope) -> Any:
-        """Turn rows that are handed in."""
+        """Turn rows, each by its position."""
         if self.turns is None:
             raise Unsupported("no rotate")
         return self.turns(self.engine.to_engine(rows) if isinstance(rows, np.ndarray) else rows, positions, rope)

@@ -37,7 +37,7 @@ except ImportError as e:
     raise CannotRun(f"LMCache cannot be imported ({e}); nox -s engines-lmcache installs it") from e
 
 ALIGNED = 4096
-"""Bytes that an object takes at least, and a multiple of which it takes."""
+"""An object takes a multiple of so many bytes."""
 
 
 class Device(GPUConnectorInterface):  # type: ignore[misc]

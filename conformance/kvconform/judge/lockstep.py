@@ -60,6 +60,10 @@ CHANGE_CLAIMS = ("open", "init", "free", "speculate")
 """Operations after which something else may be claimed of a cache."""
 
 
+FAR_AHEAD = 16
+"""Operations asked for ahead where nothing that is right follows from the answers."""
+
+
 class PendingStep(Struct, frozen=True):
     """An operation asked for: its cache, the claim on it, what the oracle did, and what waits for the answer."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvconform.judge import storage
 from kvconform.judge.levels.frozen_answers import Digest
-from kvconform.judge.lockstep import PendingStep, Trial
+from kvconform.judge.lockstep import FAR_AHEAD, PendingStep, Trial
 from kvconform.judge.storage import Difference
 from kvconform.oracle.trace_inputs import RunInputs
 from kvspec.geometry import Config
@@ -18,7 +18,7 @@ class FrozenTrial(Trial):
     """Judged by what the reference is known to answer: results step by step, and in the end a hash of all the rest.
     It tells whether the adapter agrees. If not, the reference tells how, from the answers that were noted."""
 
-    AHEAD = 16
+    AHEAD = FAR_AHEAD
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

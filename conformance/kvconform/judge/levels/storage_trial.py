@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvconform.judge import storage
-from kvconform.judge.lockstep import PendingStep, Trial, observables
+from kvconform.judge.lockstep import FAR_AHEAD, PendingStep, Trial, observables
 from kvconform.judge.storage import Difference
 from kvconform.oracle.reference import CitingReference
 from kvspec.session.step import Step
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class StorageTrial(Trial):
     """Judged by the reference, slot by slot."""
 
-    AHEAD = 16
+    AHEAD = FAR_AHEAD
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
