@@ -1,1 +1,1 @@
-"""Adapters for released engines, one file an engine: they translate, and answer nothing in the engine's place."""
+"""Adapters for released engines, a file or folder an engine: they translate, and answer nothing in its place."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.onnx_model import MICROSOFT, model
+from kvadapters.engines.onnx.model import MICROSOFT, model
 from kvprofile.case import Case
 from kvprofile.operation import Job
 from kvprofile.peers.correct import demand

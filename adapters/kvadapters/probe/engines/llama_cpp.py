@@ -15,7 +15,7 @@ from typing import Any
 import llama_cpp as llama
 import numpy as np
 
-from kvadapters.engines.llama_context import Opened, Sizes
+from kvadapters.engines.llama.context import Opened, Sizes
 from kvadapters.probe.model import Model, from_model
 from kvspec.geometry import Array
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import llama_cpp as llama
 
-from kvadapters.engines.llama_context import TYPES, Opened, Sizes
+from kvadapters.engines.llama.context import TYPES, Opened, Sizes
 from kvadapters.serving.driver import Declared, Wanted
 from kvadapters.serving.slots import Piece, Slots
 from kvadapters.serving.stepped import Stepped

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kvadapters.attending import AttendingAdapter, attending, scores
-from kvadapters.engines import transformers as caches
-from kvadapters.engines.transformers_rope import turned
+from kvadapters.engines.transformers import caches
+from kvadapters.engines.transformers.rope import turned
 from kvspec.contract import Attention
 from kvspec.errors import CannotRun
 

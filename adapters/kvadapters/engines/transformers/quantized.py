@@ -21,8 +21,8 @@ try:
     import transformers
     from transformers.cache_utils import Fp8QuantizedLayer
 
-    from kvadapters.engines import transformers as one
     from kvadapters.engines.torch import adapter
+    from kvadapters.engines.transformers import caches as one
 except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 

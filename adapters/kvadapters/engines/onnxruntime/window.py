@@ -3,7 +3,7 @@
 Its caller says how many tokens there are, and drops the newest by saying fewer; the operator's text tells when that
 is exact. The buffers have no room beyond the window, which is what ONNX Runtime takes on a GPU too. Not claimed:
 what queries of an append attend to, and masks, which the operator shows nobody; appends of no rows, batches and who
-owns arrays, as in `kvadapters.engines.onnxruntime`.
+owns arrays, as in `kvadapters.engines.onnxruntime.caches`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvadapters.engines.limits import one_of, one_width
-from kvadapters.engines.onnxruntime import FLOATS, NAMES, SAID, flat, grouped_query
+from kvadapters.engines.onnxruntime.caches import FLOATS, NAMES, SAID, flat, grouped_query
 from kvadapters.update import from_update
 from kvspec.geometry import DTYPES, Array, Config
 

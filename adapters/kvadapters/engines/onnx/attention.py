@@ -21,8 +21,9 @@ try:
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
-    from kvadapters.engines import onnx_copy, onnx_scatter
-    from kvadapters.engines.onnx_model import OPSET, model
+    from kvadapters.engines.onnx import copy as onnx_copy
+    from kvadapters.engines.onnx import scatter as onnx_scatter
+    from kvadapters.engines.onnx.model import OPSET, model
 except ImportError as e:
     raise CannotRun(f"onnx cannot be imported ({e}); pip install 'kvconform[onnx]'") from e
 

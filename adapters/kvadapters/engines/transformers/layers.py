@@ -11,8 +11,8 @@ from copy import deepcopy
 from functools import cache as cached
 from typing import Any, NamedTuple
 
-from kvadapters.engines.transformers import CROP, PAST, ROWS, STATIC_CROP, or_kernels
-from kvadapters.engines.transformers_linear import convolved, folded
+from kvadapters.engines.transformers.caches import CROP, PAST, ROWS, STATIC_CROP, or_kernels
+from kvadapters.engines.transformers.linear import convolved, folded
 from kvadapters.layered import LayeredCache, View, views
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun

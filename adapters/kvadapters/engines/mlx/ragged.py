@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from kvadapters.engines.mlx import LENGTH, ROTATES, adapter, to_numpy
+from kvadapters.engines.mlx.caches import LENGTH, ROTATES, adapter, to_numpy
 from kvadapters.update import UpdateAdapter
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported

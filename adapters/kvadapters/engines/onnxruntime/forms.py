@@ -3,7 +3,7 @@ or one for each channel.
 
 Codes are the operator's own; the adapter multiplies them by their scales, to show rows. Keys and values have scales
 of one sort and codes of as many bits, which the operator demands. Otherwise all is as in
-`kvadapters.engines.onnxruntime`, and a cache without a form is one of its.
+`kvadapters.engines.onnxruntime.caches`, and a cache without a form is one of its.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.engines.limits import one_of
-from kvadapters.engines.onnxruntime import FLOATS, NAMES, SAID, Grouped, Shared, session
+from kvadapters.engines.onnxruntime.caches import FLOATS, NAMES, SAID, Grouped, Shared, session
 from kvadapters.update import from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config, forms
@@ -22,7 +22,7 @@ from kvspec.geometry import DTYPES, Array, Config, forms
 try:
     from onnx import TensorProto, helper
 
-    from kvadapters.engines.onnx_model import MICROSOFT, model
+    from kvadapters.engines.onnx.model import MICROSOFT, model
 except ImportError as e:
     raise CannotRun(f"onnx cannot be imported ({e}); pip install 'kvconform[onnxruntime]'") from e
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.engines.transformers import PAST, or_kernels
-from kvadapters.engines.transformers_layers import Model
+from kvadapters.engines.transformers.caches import PAST, or_kernels
+from kvadapters.engines.transformers.layers import Model
 from kvadapters.layered import LayeredCache, views
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.engines import transformers as one
-from kvadapters.engines.transformers_batch import BatchAdapter, EvenBatch
-from kvadapters.engines.transformers_linear import convolved, heads
-from kvadapters.engines.transformers_quantized import FORMS, quantized
+from kvadapters.engines.transformers import caches as one
+from kvadapters.engines.transformers.batch import BatchAdapter, EvenBatch
+from kvadapters.engines.transformers.linear import convolved, heads
+from kvadapters.engines.transformers.quantized import FORMS, quantized
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Config
 

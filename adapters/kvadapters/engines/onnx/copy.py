@@ -17,8 +17,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from kvadapters.engines.limits import one_of
-from kvadapters.engines.onnx_model import model
-from kvadapters.engines.onnx_scatter import OPSET
+from kvadapters.engines.onnx.model import model
+from kvadapters.engines.onnx.scatter import OPSET
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, WORDS, Array, Config, valid

@@ -1,9 +1,9 @@
 """ONNX Runtime on a CPU: Attention with its past and with a static cache; GroupQueryAttention with its past, with
 and without a local window, and with one buffer that is past and present.
 
-Masks are what the operator itself applies, as in `kvadapters.engines.onnx`. Not claimed: appends of no rows, who
-owns arrays, and batches of GroupQueryAttention, which takes several rows of one sequence only. Nothing is opened: a
-config only shapes the first past.
+Masks are what the operator itself applies, as in `kvadapters.engines.onnx.attention`. Not claimed: appends of no
+rows, who owns arrays, and batches of GroupQueryAttention, which takes several rows of one sequence only. Nothing is
+opened: a config only shapes the first past.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines import onnx, onnx_copy, onnx_scatter
 from kvadapters.engines.limits import one_of, one_width
-from kvadapters.engines.onnx_model import MICROSOFT, model
+from kvadapters.engines.onnx import attention as onnx
+from kvadapters.engines.onnx import copy as onnx_copy
+from kvadapters.engines.onnx import scatter as onnx_scatter
+from kvadapters.engines.onnx.model import MICROSOFT, model
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import DTYPES, Array, Config

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.mlx import SAID, stepping, trim
+from kvadapters.engines.mlx.caches import SAID, stepping, trim
 from kvadapters.layered import LayeredCache, views
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun

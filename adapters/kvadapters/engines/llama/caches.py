@@ -1,7 +1,7 @@
 """llama.cpp, through llama-cpp-python: the cache of a context, with and without a sliding window.
 
 A caller of llama.cpp hands in tokens, and the model computes rows from them. So the adapter uses a model whose rows
-are its embeddings: see `kvadapters.engines.llama_model`. The rows and the masks are those that attention itself
+are its embeddings: see `kvadapters.engines.llama.model`. The rows and the masks are those that attention itself
 reads and applies. The callback that follows an evaluation is shown the cells that the layer attends to, and the
 weights after the softmax. In these every row that a query sees weighs the same.
 
@@ -30,8 +30,8 @@ from kvspec.geometry import DTYPES, Array, Config
 try:
     import llama_cpp as llama
 
-    from kvadapters.engines import llama_model
-    from kvadapters.engines.llama_attention import Attention
+    from kvadapters.engines.llama.attention import Attention
+    from kvadapters.engines.llama.model import TURNED, embedding_width, write
 except ImportError as e:
     raise CannotRun(f"llama.cpp cannot be imported ({e}); pip install 'kvconform[llama-cpp]'") from e
 
@@ -70,7 +70,7 @@ class Model:
     def __init__(self, heads: int, width: int, window: int | None) -> None:
         with TemporaryDirectory() as folder:
             path = Path(folder, "model.gguf")
-            llama_model.write(path, heads, width, window)
+            write(path, heads, width, window)
             params = llama.llama_model_default_params()
             params.use_mmap = False
             self.loaded = llama.llama_model_load_from_file(str(path).encode(), params)
@@ -97,7 +97,7 @@ class Cache:
     def __init__(self, config: Config) -> None:
         check_batch(config, BATCH)
         check_heads(config, HEADS)
-        self.config, self.width = config, one_width(config, llama_model.TURNED)
+        self.config, self.width = config, one_width(config, TURNED)
         layer = 1 if config.window is None else 0
         buffers = 1 if self.unified else config.batch
         self.attention = Attention(layer, buffers, config.kv_heads, self.width, DTYPES[config.dtype])
@@ -144,7 +144,7 @@ class Cache:
                 raise ValueError(f"rows {rows.shape} of {rows.dtype} are no rows of this model")
             both[:, :, part] = rows.swapaxes(1, 2)
         flat = both.reshape(config.batch * n, 2 * config.kv_heads * self.width)
-        size = llama_model.embedding_width(config.kv_heads, self.width)
+        size = embedding_width(config.kv_heads, self.width)
         return np.pad(flat, ((0, 0), (0, size - flat.shape[1])))
 
     def _decode(self, tokens: Array, sequences: Array) -> None:
@@ -221,7 +221,7 @@ class Tight(Cache):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        size = llama_model.embedding_width(config.kv_heads, self.width)
+        size = embedding_width(config.kv_heads, self.width)
         tokens = np.ones((self._held(), size), np.float32)
         self._decode(tokens, np.full(len(tokens), config.batch))
         llama.llama_memory_seq_cp(self.memory, config.batch, config.batch + 1, -1, -1)
@@ -259,7 +259,7 @@ def adapter(name: str, kind: str, make: type[Cache], dialect: dict[str, Any], **
                 "batch": BATCH,
                 "rows": ROWS,
                 "heads": HEADS,
-                "dims": {"equal": True, "multiple": llama_model.TURNED},
+                "dims": {"equal": True, "multiple": TURNED},
             },
         },
         **functions,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from kvadapters.engines import transformers as one
+from kvadapters.engines.transformers import caches as one
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kvadapters.attending import attending, scores
-from kvadapters.engines.mlx import LENGTH, SAID, stepping
+from kvadapters.engines.mlx.caches import LENGTH, SAID, stepping
 from kvadapters.update import from_update
 from kvspec.contract import Attention, Rope
 from kvspec.errors import CannotRun, Unsupported

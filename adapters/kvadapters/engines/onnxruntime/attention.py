@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.attending import attending
-from kvadapters.engines.onnxruntime import NAMES, SAID, Grouped, flat, session
+from kvadapters.engines.onnxruntime.caches import NAMES, SAID, Grouped, flat, session
 from kvadapters.update import from_update
 from kvspec.contract import Attention
 from kvspec.errors import CannotRun
@@ -30,7 +30,7 @@ SINKS = (*NAMES, "", "", "", "", "head_sink")
 @lru_cache(maxsize=64)
 def operator(heads: int, kv_heads: int, scale: float | None, softcap: float, sinks: bool) -> Any:
     """Make the session of an operator once."""
-    from kvadapters.engines.onnx_model import MICROSOFT, model
+    from kvadapters.engines.onnx.model import MICROSOFT, model
 
     node = helper.make_node(
         "GroupQueryAttention",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines import transformers as one
+from kvadapters.engines.transformers import caches as one
 from kvadapters.update import FORMS
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported

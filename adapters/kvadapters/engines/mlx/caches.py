@@ -2,7 +2,7 @@
 
 Arrays go in and out as mlx has them, so that the harness overwrites the very arrays that a model would hold. One
 cache is saved in a file of `save_prompt_cache`. Not claimed: snapshots as the spec cuts them (a state is taken
-whole), and `free` (one makes a new cache). Lists of caches: see `mlx_layers`.
+whole), and `free` (one makes a new cache). Lists of caches: see `layers`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX's static cache: TensorScatter writes into buffers of `max_len` rows; Attention is told how many are valid.
 
 Positions are the caller's: it says where to write. A mask is what Attention itself applies: see
-`kvadapters.engines.onnx`. Not claimed: who owns arrays.
+`kvadapters.engines.onnx.attention`. Not claimed: who owns arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from kvadapters.engines.onnx_model import model
+from kvadapters.engines.onnx.model import model
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.geometry import DTYPES, Array, Config
 

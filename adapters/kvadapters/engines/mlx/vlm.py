@@ -11,8 +11,10 @@ from copy import deepcopy
 from importlib.metadata import version
 from typing import Any, ClassVar
 
-from kvadapters.engines import mlx, mlx_layers, mlx_ragged
-from kvadapters.engines.mlx import KERNEL, LENGTH, LENGTHS, MASK, ROTATES, zeros
+from kvadapters.engines.mlx import caches as mlx
+from kvadapters.engines.mlx import layers as mlx_layers
+from kvadapters.engines.mlx import ragged as mlx_ragged
+from kvadapters.engines.mlx.caches import KERNEL, LENGTH, LENGTHS, MASK, ROTATES, zeros
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config

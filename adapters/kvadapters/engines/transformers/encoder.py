@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.engines.transformers import CROP, PAST, or_kernels
-from kvadapters.engines.transformers_layers import (
+from kvadapters.engines.transformers.caches import CROP, PAST, or_kernels
+from kvadapters.engines.transformers.layers import (
     LAYERS,
     VIEWS,
     WHOLE,

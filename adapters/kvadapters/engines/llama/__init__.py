@@ -1,0 +1,1 @@
+"""Adapters for llama.cpp, through llama-cpp-python."""

@@ -1,0 +1,1 @@
+"""Adapters for mlx-lm and mlx-vlm."""

@@ -1,0 +1,1 @@
+"""Adapters for ONNX's reference evaluator, and the small models that ONNX Runtime runs too."""

@@ -1,0 +1,1 @@
+"""Adapters for ONNX Runtime on a CPU."""
