@@ -178,7 +178,7 @@ def cubins(session: nox.Session) -> None:
 
 
 def _engines(session: nox.Session, _: str, row: dict[str, Any]) -> None:
-    """Judge the caches of released engines, each ending in a record; reproduce the known deviations alone; then put
+    """Judge the caches of released engines, each ending in a record. Reproduce the known deviations alone. Then put
     all records there are on a board. What is known to deviate is no failure.
     """
     words = {package.partition("-")[0] for package in row.get("of", row.get("extras", ()))}

@@ -91,8 +91,8 @@ class LayeredCache(UpdateCache):
         self._queries = 0
 
     def histories(self) -> list[Pair]:
-        """What the updates returned: at first their arrays, which are the caller's then; later copies of what these
-        held."""
+        """What the updates returned. At first these are their arrays, which are then the caller's. Later they are
+        copies."""
         if self._held is not None:
             return [Pair(*(np.array(a) for a in block)) for block in self._held]
         self._held = [Pair(*(np.array(self.engine.from_engine(a)) for a in block)) for block in self._returned]

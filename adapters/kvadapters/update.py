@@ -380,8 +380,8 @@ def from_update(
     in or got out. `residual`: the newest rows stay as they are beside a form. Where the limits in `said` name
     forms, the chapter on them is claimed too. `without` names abilities that are not claimed although their
     function is given, such as `ask`. `dialect` says where the engine differs from the spec's default, by chapter
-    and name, such as `ring.rewind`. `said` holds more fields of the description: version, dtypes, limits, known;
-    the adapter opens nothing that its dtypes and limits exclude. `arrays` names a library whose arrays the engine
+    and name, such as `ring.rewind`. `said` holds more fields of the description: version, dtypes, limits, known.
+    The adapter opens nothing that its dtypes and limits exclude. `arrays` names a library whose arrays the engine
     takes, torch or mlx; it stands for `to_engine` and `from_engine`. Raises TypeError for an unknown function or
     library, and for a dialect of a chapter that is not claimed.
     """

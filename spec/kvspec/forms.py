@@ -204,10 +204,10 @@ def _right(text: str, scale: float) -> float:
 def step(form: Form, rows: Array) -> Array:
     """Bound how far what is read of rows `[B, H, n, dim]` may be off, element by element, in f64.
 
-    Whole numbers: half a scale; a whole one where one end of a group is exact (affine, `q4_0`). Numbers of 8 bits:
-    half of what their digits are apart, or half their smallest number. Beyond the largest number what is lost. To
-    this come what a scale of 16 bits loses, f32 arithmetic, and the rounding to the dtype of the rows. NaN where
-    nothing is bounded.
+    Whole numbers are off by half a scale. Where one end of a group is exact (affine, `q4_0`), it is a whole one.
+    Numbers of 8 bits: half of what their digits are apart, or half their smallest number. Beyond the largest number
+    what is lost. To this come what a scale of 16 bits loses, f32 arithmetic, and the rounding to the dtype of the
+    rows. NaN where nothing is bounded.
     """
     with np.errstate(all="ignore"):
         x = rows.astype(np.float64)

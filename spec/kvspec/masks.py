@@ -42,7 +42,8 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Explicit:
-    """An array `[1 or B, 1 or heads, L, 1 or K]`: boolean, True means may attend; or f32, added to the scores."""
+    """An array `[1 or B, 1 or heads, L, 1 or K]`. It is boolean, where True means may attend, or f32, which is
+    added to the scores."""
 
     array: Array
 

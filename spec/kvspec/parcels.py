@@ -5,8 +5,8 @@ A descriptor is an object of JSON. It names what a reader needs, and never who w
 - `version`: 1;
 - `batch`, `kv_heads`, `k_dim`, `v_dim`, `dtype`, `form`: the rows, as in a config, with the heads of all ranks;
 - `heads`: the first of the heads that it holds, and the one behind the last;
-- `layer`: the number of the layer that it is a part of; null where the cache has no layers;
-- `holds`: what its rows are: `tokens`, a layer's `state`, or the rows of an `encoder`;
+- `layer`: the number of the layer that it is a part of, or null where the cache has no layers;
+- `holds`: what its rows are, which is `tokens`, a layer's `state`, or the rows of an `encoder`;
 - `offset`: the position of the next token;
 - `spans`: the positions of the rows, as pairs `[start, stop)` in order;
 - `order`: a letter for each axis, the slowest first. B is sequences, H heads, P pages and N rows of a page. D is
@@ -152,9 +152,9 @@ class Parcel(NamedTuple):
     def carried(
         self, order: str, page: int, cut: int = 0, flip: int | None = None, version: int | None = None
     ) -> Parcel:
-        """Give what a carrier delivers: the rows in another order of axes and pages of so many rows (0: one page).
-        Then it lacks the last `cut` bytes, has another byte at `flip`, or is of another version. A parcel that is
-        damaged is delivered as it is."""
+        """Give what a carrier delivers, which is the rows in another order of axes and pages of so many rows (0:
+        one page). Then it lacks the last `cut` bytes, has another byte at `flip`, or is of another version. A
+        parcel that is damaged is delivered as it is."""
         rows = None if self.damage() else self.rows()
         positions = self.positions
         made = packed(self.config, self.offset, positions, rows, order, page, self.sort) if rows else self

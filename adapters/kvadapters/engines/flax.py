@@ -24,7 +24,8 @@ except ImportError as e:
 
 
 class Cache:
-    """An attention with its cache; `handed` is what its attention function got: keys, values and the mask."""
+    """An attention with its cache. `handed` are the keys, the values and the mask that its attention function
+    got."""
 
     def __init__(self, config: Config) -> None:
         heads, width, dtype = config.kv_heads, one_width(config), DTYPES[config.dtype]

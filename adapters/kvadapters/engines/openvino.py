@@ -2,8 +2,8 @@
 
 Each row in a head has codes from 0 to 255, a scale and a zero: here `int8a/1`. Without a form the state is f32.
 Rows are read and set by the API of states, and a rewind is what OpenVINO GenAI does: a state is read, cut, and set.
-Masks are the caller's. Queries are zeros. Not claimed: appends of no rows, who owns arrays, and the bits of rows: a
-state of f32 that is set has lost its subnormal numbers.
+Masks are the caller's. Queries are zeros. Appends of no rows, who owns arrays and the bits of rows are not claimed.
+A state of f32 that is set has lost its subnormal numbers.
 """
 
 from __future__ import annotations

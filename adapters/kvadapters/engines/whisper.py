@@ -2,8 +2,9 @@
 
 Each layer is one of whisper's own `MultiHeadAttention`, whose projections are replaced by what hands rows through.
 Like projections they give rows of one geometry and type, and raise for others. A layer of cross-attention asks
-whether its rows are kept, and then makes no others. Not claimed: rewinding and saving, which whisper's decoding
-does not do; an encoder without rows, which there is none of; who owns arrays, which no caller gets.
+whether its rows are kept, and then makes no others. Rewinding and saving are not claimed, because whisper's
+decoding does neither. An encoder without rows is not claimed, because there is none. Who owns arrays is not claimed
+either, because no caller gets one.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Layout:
         return dimension + 2
 
     def words(self) -> Iterator[str]:
-        """Name every id: `t7` is content; `layer1.seen.7` shows whether layer 1 saw it."""
+        """Name every id. `t7` is content, and `layer1.seen.7` shows whether layer 1 saw it."""
         yield from (f"t{t}" for t in range(self.ids))
         yield from ("<one>", "<half>", "<zero>")
         for number, (layer, view) in enumerate(self.blocks):

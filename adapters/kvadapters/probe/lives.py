@@ -18,8 +18,8 @@ OFTEN = {"append": 5, "copy": 2, "load": 2, "rewind": 1, "shift": 1, "drop": 1}
 
 @dataclass(frozen=True)
 class Act:
-    """One operation of a life. `append a 3 b 1` is one batch, and opens those that are not there; `copy a b` and
-    `load a b` make b like a, by a copy and from what is saved of it; `shift a 2` drops the oldest two tokens."""
+    """One operation of a life. `append a 3 b 1` is one batch, and opens those that are not there. `copy a b` and
+    `load a b` make b like a, by a copy and from what is saved of it. `shift a 2` drops the oldest two tokens."""
 
     what: str
     of: tuple[str, ...]

@@ -121,8 +121,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Sample:
-    """One answer: its tokens, and logits or logprobs of each of them, before any bias: [new, vocabulary], or a
-    mapping of the ids that are known, or None."""
+    """One answer has its tokens, and logits or logprobs of each of them before any bias. These are [new,
+    vocabulary], a mapping of the ids that are known, or None."""
 
     tokens: tuple[int, ...]
     answers: Answers | None = None

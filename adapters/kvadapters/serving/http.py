@@ -158,8 +158,8 @@ class Server(Driver):
             connection.close()
 
     def _served(self, name: str) -> tuple[str, str]:
-        """Give the name under which the server has the model: this one, its last part, or its only one; and who
-        serves it. Raises BadInput if it has several others."""
+        """Give the name under which the server has the model, and who serves it. The name is this one, its last
+        part, or the only one. Raises BadInput if it has several others."""
         try:
             listed = {str(each["id"]): each for each in json.loads(self._get(f"{self.parts.path}/models"))["data"]}
         except (ValueError, KeyError, TypeError):

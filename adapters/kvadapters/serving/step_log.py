@@ -57,7 +57,7 @@ class StepLog:
         self.file.writelines(json.dumps(line) + "\n" for line in lines)
 
     def told(self, name: str, now: Tables) -> dict[str, Tables]:
-        """Say what is new of the tables of a request: the pages behind those that were told, or all; or nothing."""
+        """Say what is new of the tables of a request: nothing, the pages behind those that were told, or all."""
         was, self.tables[name] = self.tables.get(name), now
         if was is None or any(new[: len(old)] != old for old, new in zip(was, now, strict=True)):
             return {"tables": now}

@@ -39,8 +39,8 @@ ALL = Chosen()
 
 
 def together(store: Slots, slots: Sequence[int]) -> None:
-    """Put the rows of these slots behind each other, from the first slot on: one launch by a table of the slots of
-    each head, to scratch space, and one back."""
+    """Put the rows of these slots behind each other, from the first slot on. One launch takes them to scratch
+    space, by a table of each head's slots. A second one takes them back."""
     if store.rows is None or list(slots) == [*range(len(slots))]:
         return
     aside = store.space.other(store.geometry, len(slots))

@@ -21,9 +21,9 @@ FLOAT = np.dtype(np.float32)
 
 
 class Asking(NamedTuple):
-    """What queries may see, in position order: not the future (`causal`), and the newest `window` positions up to
-    their own (0: all). The arrays `added`, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`, are added to
-    the scores in order; minus infinity hides. The last `written` elements of the last array are not uploaded: a
+    """What queries may see, in position order. `causal` hides the future. They see the newest `window` positions up
+    to their own (0: all). The arrays `added`, f32 on the host `[1 or batch, 1 or heads, n, 1 or rows]`, are added
+    to the scores in order; minus infinity hides. The last `written` elements of the last array are not uploaded: a
     kernel writes them."""
 
     causal: bool = True

@@ -1,4 +1,4 @@
-"""The ragged cache on a device: one block for all sequences; the host knows how long each is."""
+"""The ragged cache on a device. All sequences lie in one block, and the host knows how long each is."""
 
 from __future__ import annotations
 

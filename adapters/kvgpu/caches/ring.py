@@ -1,5 +1,4 @@
-"""The rotating cache on a device: one buffer, sized once; rows are written round and round in a window of its
-slots."""
+"""The rotating cache on a device: one buffer, sized once. Rows go round and round in a window of its slots."""
 
 from __future__ import annotations
 

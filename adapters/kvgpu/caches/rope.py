@@ -107,8 +107,8 @@ def _turn(
     *turned: tuple[DeviceRows, DeviceRows],
     beginning: int = 0,
 ) -> None:
-    """Launch: turn keys, then queries (f32) if there are any; each comes with the place of the turned rows. The
-    first `beginning` elements stay."""
+    """Turn keys, then queries (f32) if there are any, by launches. Each comes with the place of the turned rows.
+    The first `beginning` elements stay."""
     table = space.tables.table(np.asarray(positions, np.int64), dims, rope)
     (keys, to), (queries, to_queries) = turned[0], turned[-1]
     width, rows, size = keys.shape[-1], keys.shape[-2], keys.dtype.itemsize

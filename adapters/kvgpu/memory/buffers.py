@@ -1,4 +1,5 @@
-"""Device memory for rows: slots between guard bands, poisoned until written; and scratch space."""
+"""Device memory for rows, and scratch space. Slots lie between guard bands, and are poisoned until they are
+written."""
 
 from __future__ import annotations
 

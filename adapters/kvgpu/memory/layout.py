@@ -110,7 +110,7 @@ class Span(NamedTuple):
         return inside and 0 <= self.turn < self.wrap and rows <= self.wrap
 
     def arguments(self, geometry: Geometry) -> tuple[int, ...]:
-        """Give the kernel's arguments: where keys and values begin in their blocks, in words; slots."""
+        """Give the kernel's arguments: the slots, and where keys and values begin in their blocks, in words."""
         keys = self.place.keys_at + self.first * geometry.k_bytes
         values = self.place.values_at + self.first * geometry.v_bytes
         word = geometry.word

@@ -97,8 +97,8 @@ class Layers:
             self.put(source, first, groups, advance=True)
 
     def put(self, source: Place, first: int, groups: int, advance: bool = False) -> None:
-        """Write rows as `place` does; lengths move only with `advance`, which takes a single row: as that is done
-        for every token, its launch is prepared. One launch."""
+        """Write rows as `place` does. Lengths move only with `advance`, which takes a single row. This is done for
+        every token, so its launch is prepared. One launch."""
         n, word, held = source.slots, self.geometry.word, self.rows.block
         blocks = source.keys, source.values, held, held, self.lengths
         args = *blocks, source.keys_at // word, source.values_at // word

@@ -49,7 +49,7 @@ def says(bug: Callable[..., Any]) -> str:
 
 
 def numbered(names: Sequence[str]) -> Iterator[str]:
-    """Each name; equal names are numbered: `a #1`, `a #2`."""
+    """Each name. Equal names are numbered: `a #1`, `a #2`."""
     count, seen = Counter(names), Counter[str]()
     for name in names:
         seen[name] += 1

@@ -137,7 +137,7 @@ def _rows(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Tra
 
 
 def _sizes(adapter: Description, kind: str, config: Config) -> Iterator[tuple[Trace, str]]:
-    """A window that is too small; too many heads; widths that are no multiples, or not equal."""
+    """Give a window that is too small, too many heads, and widths that are no multiples or not equal."""
     least, wider = adapter.least_window, config.k_dim + 1
     if config.window is not None and least > 1:
         yield Trace(kind, config.changed(window=least - 1)), f"it declares windows of {least} or more"

@@ -1,5 +1,5 @@
-"""Checks from walks: each operation of a kind after each other one, and at each scale; and from lives at real
-sizes."""
+"""Checks from walks and from lives at real sizes. A walk does each operation of a kind after each other one, at
+each scale."""
 
 from __future__ import annotations
 

@@ -89,10 +89,16 @@ def add_unclaimed(parser: ArgumentParser) -> None:
     )
 
 
+MOST = 1 << 40
+"""The highest count that an option takes."""
+
+
 def count(text: str) -> int:
     """Read a whole number of 0 or more. Raises ArgumentTypeError."""
-    if not text.isdigit() or int(text) > 1 << 40:
-        raise ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"{text!r:.40} is not a whole number of 0 or more")
+    if len(text) > len(str(MOST)) or int(text) > MOST:
+        raise ArgumentTypeError(f"{text!r:.40} is more than {MOST}")
     return int(text)
 
 
@@ -119,5 +125,5 @@ def _time(text: str, unit: str) -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < 1e6:
-        raise ArgumentTypeError(f"{text!r} is not a number of {unit} above 0")
+        raise ArgumentTypeError(f"{text!r:.40} is not a number of {unit} above 0 and below a million")
     return number

@@ -1,1 +1,1 @@
-"""Generators of traces: strategies, covers; shrinking; fitting traces to an adapter's limits."""
+"""Generate traces by strategies and covers, shrink them, and fit them to an adapter's limits."""

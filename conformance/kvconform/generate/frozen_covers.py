@@ -103,7 +103,7 @@ def _outcome(text: str) -> Outcome:
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Write an outcome as it is listed: `refused CACHE-8: CACHE-8`; of a run `ok: GROW-1; failed 0 3`."""
+    """Write an outcome as it is listed: `refused CACHE-8: CACHE-8`, or `ok: GROW-1; failed 0 3` for a run."""
     failed = "; failed " + " ".join(map(str, outcome.failed)) if outcome.failed else ""
     return f"{outcome.result} {outcome.clause}".strip() + ": " + " ".join(outcome.cites) + failed
 

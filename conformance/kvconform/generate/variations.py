@@ -108,8 +108,8 @@ class _Fills:
 
 
 def _parts(drawn: Random, config: Config) -> list[str]:
-    """Draw the parts in which neighbours are equal, in any order: keys or values; the first head and the last, and
-    the first sequence, where there are several, for elsewhere they are no parts."""
+    """Draw the parts in which neighbours are equal, in any order. These are keys or values. Where there are several
+    heads or sequences, the first and the last head and the first sequence are parts too."""
     parts = [drawn.choice(ROWS_IN_RUNS)]
     parts += HEADS_IN_RUNS * (config.kv_heads > 1) + SEQUENCES_IN_RUNS * (config.batch > 1)
     drawn.shuffle(parts)

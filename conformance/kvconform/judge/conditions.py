@@ -1,5 +1,5 @@
-"""Clauses that a difference fails only under a condition: that rows lost bits, that an operation changed what it
-must leave, or that a wrong size does not follow from wrong rows."""
+"""Clauses that a difference fails only under a condition. Rows lost bits, an operation changed what it must leave,
+or a wrong size does not follow from wrong rows."""
 
 from __future__ import annotations
 

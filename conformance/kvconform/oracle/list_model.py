@@ -34,7 +34,7 @@ class ListModelSession(CitingSession):
         observe: tuple[str, ...] = OBSERVED,
         model: type[ListModel] = ListModel,
     ) -> None:
-        """`description` is that of the adapter to be judged; `rows` are those made so far, by serial; `model` is
+        """`description` is that of the adapter to be judged. `rows` are those made so far, by serial. `model` is
         the list model, or that of a known deviation."""
         super().__init__(model(description.chapters, rows), observe)
         self._either, self._unknown, self._unsaid = set[int](), False, False

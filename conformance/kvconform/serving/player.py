@@ -36,7 +36,7 @@ class Asked:
 
     @property
     def texts(self) -> list[list[int]]:
-        """Give the text of each sample: prompt and answer; the prompt alone where there is no answer."""
+        """Give the text of each sample: its prompt, and its answer where there is one."""
         samples = self.answer.samples if self.answer else ()
         return [[*self.request.tokens, *sample.tokens] for sample in samples] or [[*self.request.tokens]]
 

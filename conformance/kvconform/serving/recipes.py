@@ -275,8 +275,8 @@ RECIPES: dict[str, tuple[Recipe, str]] = {
 
 
 def histories(a: Aim, lives: Iterator[History]) -> Iterator[tuple[str, History]]:
-    """Give histories with their clauses: one of each clause, then another one, and so on, with a life behind every
-    second turn; then lives alone."""
+    """Give histories with their clauses. First comes one of each clause, then another one, and so on, with a life
+    behind every second turn. Lives alone come last."""
     able = {clause: recipe for clause, (recipe, needs) in RECIPES.items() if not needs or needs in a.declared.can}
     aimed = {clause: filter(a.bears, map(history, recipe(a))) for clause, recipe in able.items()}
     found = [[(clause, each) for each in those] for clause, those in aimed.items()]

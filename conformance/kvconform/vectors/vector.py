@@ -150,7 +150,8 @@ def _given(inputs: Inputs, arrays: Arrays) -> dict[str, Any]:
 
 
 def _seen(step: Step, arrays: Arrays, bound: Expected | None) -> dict[str, Any]:
-    """Write result, the clause of a refusal, values; rows by serials; masks as text; other arrays as tensors."""
+    """Write the result, the clause of a refusal and the values. Rows are serials, masks are text, other arrays are
+    tensors."""
     out: dict[str, Any] = {"result": step.result, **({"clause": step.clause} if step.clause else {})}
     out |= {name: _value(name, value) for name, value in step.values.items() if not _free(name, value)}
     for name, array in step.arrays.items():

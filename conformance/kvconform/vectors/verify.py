@@ -17,8 +17,8 @@ from kvspec.geometry import Array
 
 
 def differences(file: Path, with_tensors: bool) -> Iterator[str]:
-    """Compare a document; `with_tensors` an exported one: one line for each vector that differs and for wrong
-    counts. Raises BadInput where it cannot be read."""
+    """Compare a document; `with_tensors` an exported one. Give one line for each vector that differs, and one for
+    wrong counts. Raises BadInput where it cannot be read."""
     document = files.read(file)
     tensors = files.read_tensors(file) if with_tensors else None
     yield from (f"{file.name}: {text}" for text in _miscounted(document, tensors))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,13 +41,20 @@ def started(argv: Sequence[str], env: Mapping[str, str] | None) -> tuple[Popen, 
             os.close(tells)
         family = Family(popen.pid, without_itself=True)
         try:
-            pid, _, error = words.read().decode().partition("-")
-            if error or not pid:
-                raise OSError(error or "its supervisor ended")
+            pid = told_pid(words.read().decode())
         except BaseException:
             end(popen, family, popen.pid)
             raise
-    return popen, family, int(pid)
+    return popen, family, pid
+
+
+def told_pid(words: str) -> int:
+    """Give the pid that a supervisor told, as `123 `. If its worker could not be started, the worker said why, as
+    `-why` and a new line, before the pid or behind it. Raises OSError with that."""
+    why = re.search("-(.*)\n", words)
+    if why or not words:
+        raise OSError(why[1] if why else "its supervisor ended")
+    return int(words)
 
 
 def _popen(argv: Sequence[str], env: Mapping[str, str] | None, **more: Any) -> Popen:

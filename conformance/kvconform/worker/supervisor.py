@@ -63,7 +63,7 @@ def _worker(command: list[str], started: int) -> int:
         os.set_inheritable(started, False)
         os.execvp(command[0], command)
     except OSError as e:
-        os.write(started, f"-{e.strerror}".encode())
+        os.write(started, f"-{e.strerror}\n".encode())
     os._exit(127)
 
 

@@ -3,9 +3,9 @@
 Keys are codes `[rows, dim]` of a head, and values lie as `[dim, rows]`, since it multiplies by rows of codes.
 Scales of keys multiply scores, those of values multiply weights, in f32. Between the products numbers are bf16.
 
-It reads 16 numbers of bf16 at once where they begin at a multiple of 32 bytes, and asks for no such place: at
-another one torch 2.13 ends the process. So queries are copied to memory of torch. Values have room for as many
-rows, with weights of 0 for those that there are not.
+It reads 16 numbers of bf16 at once, which must begin at a multiple of 32 bytes. It does not ask for such a place,
+and at another one torch 2.13 ends the process. So queries are copied to memory of torch. Values have room for as
+many rows, with weights of 0 for those that there are not.
 """
 
 from __future__ import annotations

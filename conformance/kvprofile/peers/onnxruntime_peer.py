@@ -1,4 +1,4 @@
-"""ONNX Runtime on a CPU: GroupQueryAttention appends and attends; one buffer is past and present.
+"""ONNX Runtime on a CPU. GroupQueryAttention appends and attends, and one buffer is past and present.
 
 Of rows in 8 bits it has one scale for a whole cache, so it stands beside caches with a scale for each row.
 """

@@ -1,4 +1,4 @@
-"""torch: slice assignment or `index_copy_`, and scaled_dot_product_attention; on a GPU if torch has one.
+"""torch, on a GPU if it has one: slice assignment or `index_copy_`, and scaled_dot_product_attention.
 
 Attention has two forms. One folds the heads of a group into queries, so that they all read a key together; the
 other is `enable_gqa`. On a GPU it has each by every backend of SDPA, and as torch chooses. On a CPU it has a third

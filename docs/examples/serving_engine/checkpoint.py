@@ -20,7 +20,7 @@ ARCHITECTURES = ("llama", "mistral", "qwen3")
 @dataclass(frozen=True)
 class Config:
     """What config.json says of the network. `windows` has for each layer how many rows a query sees, its own among
-    them; None: all."""
+    them. None means all."""
 
     heads: int
     kv_heads: int

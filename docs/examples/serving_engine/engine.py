@@ -43,10 +43,10 @@ class Engine:
         logprobs: int | None = None,
         stop: int | None = None,
     ) -> int:
-        """Take a request: at most `new` tokens, each the likeliest, behind a prompt; give its id. `bias` is added
-        to logits. Blocks are shared by requests of one `salt`. Of the logprobs, all are given, or the `logprobs`
-        highest and minus infinity for the others. The token `stop` ends a text. Raises ValueError for what can
-        never be served."""
+        """Take a request for at most `new` tokens behind a prompt, each the likeliest one, and give its id. `bias`
+        is added to logits. Blocks are shared by requests of one `salt`. Of the logprobs, all are given, or the
+        `logprobs` highest and minus infinity for the others. The token `stop` ends a text. Raises ValueError for
+        what can never be served."""
         number = self.counts_of["requests"]
         request = Request(number, tuple(tokens), new, samples, salt, dict(bias or {}), logprobs, stop)
         limits.check_request(request, self.settings, self.model.vocabulary, self.rows.groups)

@@ -89,7 +89,8 @@ class Scheduler:
         return work
 
     def work(self, sequence: Sequence, budget: int) -> Work:
-        """Choose tokens: a chunk of those that are not computed; with the last token, drafts of what may follow."""
+        """Choose a chunk of the tokens that are not computed. With the last token come drafts of what may
+        follow."""
         count = min(len(sequence.tokens) - sequence.computed, self.settings.chunk, budget)
         work = Work(sequence, count, [])
         if work.complete and count == 1 and sequence.waiting_samples == 1:

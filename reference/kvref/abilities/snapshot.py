@@ -1,4 +1,4 @@
-"""Snapshots: immutable values, of one owner at a time; merging and splitting consume what they are given."""
+"""Snapshots are immutable values of one owner at a time. Merging and splitting consume what they are given."""
 
 from __future__ import annotations
 

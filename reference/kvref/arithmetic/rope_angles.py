@@ -62,8 +62,8 @@ def cosine_and_sine(position: int, frequency: Decimal, factor: Decimal) -> tuple
 
 
 def decided(x: float) -> bool:
-    """Whether every number near an f64 number is rounded to the same f32 number. Cosine and sine of the C library,
-    of a rounded angle of at most pi / 4, times a rounded factor, are within 4 units in the last place of f64; this
+    """Whether every number near an f64 number is rounded to the same f32 number. The C library's cosine and sine of
+    a rounded angle of at most pi / 4, times a rounded factor, are within 4 units in the last place of f64. This
     allows 64."""
     return bool(np.float32(x * (1 - 2.0**-46)) == np.float32(x * (1 + 2.0**-46)))
 

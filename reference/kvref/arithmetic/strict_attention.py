@@ -125,8 +125,8 @@ def _f32(x: Array) -> Array:
 
 
 def exp2(x: Array) -> Array:
-    """2^x for x <= 0: 0 below `LEAST`, NaN for NaN; else a polynomial in the distance to the nearest whole
-    number."""
+    """2^x for x <= 0. It is 0 below `LEAST`, and NaN for NaN. Else it is a polynomial in the distance to the
+    nearest whole number."""
     far = ~(x >= LEAST)
     near = np.where(far, 0.0, x)
     whole = _f32(near + SHIFT) - SHIFT

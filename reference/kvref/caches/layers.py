@@ -32,7 +32,8 @@ SEEN_BY = {"full": "LAYER-4", "window": "LAYER-5", "chunk": "LAYER-6", "sinks": 
 
 
 class View(NamedTuple):
-    """What a layer shows. `sinks`: rows at the beginning that it never drops; `owner`: whose rows it shows."""
+    """What a layer shows. `sinks` are rows at the beginning that it never drops. `owner` says whose rows it
+    shows."""
 
     kind: str
     size: int

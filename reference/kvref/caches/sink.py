@@ -1,9 +1,9 @@
 """A window beside sinks: the cache keeps the first rows for ever, and the newest of the others.
 
 Slots 0 to S-1 hold the sinks. One row at a time goes behind the others until the slots are full, then to the slot
-of the oldest row that is no sink (`_decode`); several at once are appended behind the sinks and the newest others,
-in position order, so that all rows that a new query sees are held (`_prefill`). A caller may choose which rows are
-kept (`keep`): the first of those are then the sinks.
+of the oldest row that is no sink (`_decode`). Several at once are appended behind the sinks and the newest others,
+in position order. So all rows that a new query sees are held (`_prefill`). A caller may choose which rows are kept
+(`keep`): the first of those are then the sinks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kvspec.refusals import sink as refusals_sink
 
 
 class Sink(snapshot.SavedWhole, PackingOne):
-    """`live` is how many slots hold rows, from slot 0 on; `index` the slot after the newest row; `chosen` says
+    """`live` is how many slots hold rows, from slot 0 on. `index` is the slot after the newest row. `chosen` says
     which rows it goes on with. While no row was dropped, slot s holds position s."""
 
     kind = "sink"
@@ -172,8 +172,8 @@ class Sink(snapshot.SavedWhole, PackingOne):
         return mask if self.queries != 1 or mask is None else self._gathered(mask)
 
     def _seen(self, windows: list[int]) -> Array | None:
-        """`[1, 1, L, K]`: what each query sees of the sinks, the newest rows and these windows; None if it sees
-        all."""
+        """`[1, 1, L, K]` is what each query sees of the sinks, the newest rows and these windows. It is None if it
+        sees all."""
         if not self.queries or (self.queries == 1 and not windows):
             return None
         column = np.arange(self.live)[None, :]

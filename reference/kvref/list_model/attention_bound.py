@@ -61,8 +61,8 @@ LARGEST = float(np.finfo(np.float32).max) / 4
 
 
 class Scoring(NamedTuple):
-    """How scores are made: the scale (None: 1 / sqrt(k_dim)), the softcap (0: none), and the allowed error of its
-    tanh. Then the learned sink of each query head (empty: none), and whether parts of the rows are joined."""
+    """How scores are made. A scale of None is 1 / sqrt(k_dim), and a softcap of 0 is none. Its tanh may be off by
+    `tanh`. Then the learned sink of each query head (empty: none), and whether parts of the rows are joined."""
 
     scale: float | None = None
     softcap: float = 0.0

@@ -1,4 +1,5 @@
-"""Growing caches in the list model: a query sees all tokens; and a residual window, whose rows are to the bit."""
+"""Growing caches in the list model, whose queries see all tokens, and a residual window, whose rows are to the
+bit."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def demand_offset(parts: Sequence[NamedParcel]) -> None:
 
 
 def demand(parts: Sequence[NamedParcel], config: Config, needs: Collection[int]) -> dict[int, set[Serial]]:
-    """By position the serials that the heads of a cache have in parts; refused if one of these is damaged or does
-    not fit, if they stand at different offsets, or lack a row."""
+    """By position the serials that the heads of a cache have in parts. Refused if a part is damaged or does not
+    fit, if parts stand at different offsets, or if they lack a row."""
     for part in parts:
         demand_one(part, config, {None: ALONE})
     demand_offset(parts)

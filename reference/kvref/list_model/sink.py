@@ -112,8 +112,8 @@ class SinkModel(CacheModel):
         self.width, self.queries, self.first = len(positions), None, 0
 
     def _reaches(self, to: int, end: int, saved: SavedTokens | None = None) -> bool:
-        """Whether it can go back to `to`, though not past a choice: until it is full; when just full, if the claim
-        says that it can."""
+        """Whether it can go back to `to`, though not past a choice. It can until it is full, and when it is just
+        full if the claim says so."""
         view = self.own_view if saved is None else saved.view
         rows, at = (view.rank(end), view.at) if isinstance(view, Chosen) else (end, 0)
         full = self.sinks + self.recent

@@ -158,7 +158,7 @@ class Engine:
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
-        """Numbers of clauses: claimed; held; held but partly observed; broken."""
+        """Numbers of clauses that are claimed, held, held but partly observed, and broken."""
         verdicts = counts(self.record)
         claimed = sum(verdicts.values()) - verdicts.get("NOT_CLAIMED", 0)
         held = sum(verdicts.get(v, 0) for v in HELD)

@@ -27,7 +27,7 @@ class Attention(NamedTuple):
     """Options of queries. `through` is their mask, in position order. `splits` is the number of splits of their
     tiles. `rope` says how to rotate queries and keys first, at their positions. `scale` multiplies products (None:
     1 / sqrt(k_dim)). `softcap` caps scores by tanh, before the mask (0: no cap). `sinks` are the learned sinks in
-    f32 (None: no sinks): for each query head the logit of one more weight, which has no value. `parts` are the
+    f32 (None: no sinks). Each query head has the logit of one more weight, which has no value. `parts` are the
     columns at which the rows are cut. Each part is attended to by itself, then the results are joined."""
 
     through: Logical = CAUSAL

@@ -85,7 +85,8 @@ class Snapshotting(Protocol):
     would hold nothing is None."""
 
     def snapshot(self, start: int) -> Snapshot | None:
-        """Save the rows from position `start` on (a ring: all buffered rows; layers: what each needs)."""
+        """Save the rows from position `start` on. A ring saves all buffered rows, and layers save what each
+        needs."""
 
     def restore(self, snapshot: Any, to: int) -> None:
         """Bring the cache to offset `to` with the saved rows; with None, rewind."""
@@ -116,8 +117,8 @@ class Packing(Protocol):
         """Give the rows that queries at the offset or later see, on the host, with a descriptor; change nothing."""
 
     def unpack(self, *parts: Parcel) -> int | None:
-        """Hold the rows of these parcels, one or several that have its heads among them, and no others; a pool:
-        beside those of other sequences."""
+        """Hold the rows of these parcels, one or several that have its heads among them, and no others. A pool
+        holds them beside those of other sequences."""
 
 
 class Transferring(Protocol):

@@ -57,7 +57,7 @@ class Batching(Protocol):
     """Methods that the chapter `batch` adds to a store: m sequences, per layer `[m, kv_heads, max_len, dim]`."""
 
     def batch(self, m: int, most: int | None = None) -> None:
-        """Allocate for m sequences, all of length 0; `most` is how many are allowed (None: 32)."""
+        """Allocate for m sequences, all of length 0. `most` is how many are allowed (None: 32)."""
 
     def sequences(self) -> Sequence[int] | None:
         """Give the length of each sequence; None without a batch."""

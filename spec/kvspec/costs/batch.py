@@ -26,7 +26,7 @@ def step(case: Case) -> Cost:
 
 
 def capture(case: Case) -> Cost:
-    """Capture: allocate a place for later rows; nothing runs yet."""
+    """Capture: allocate a place for later rows. Nothing runs yet."""
     return bounded("RESIDENCY-17", allocations=BUFFER + 1, synchronisations=1)
 
 

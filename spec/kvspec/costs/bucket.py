@@ -22,7 +22,7 @@ def decode(case: Case) -> Cost:
 
 
 def block(case: Case) -> Cost:
-    """Block: a graph of n rows; handles are installed if n is above 1."""
+    """Block: a graph of n rows. Handles are installed if n is above 1."""
     n = case.op["n"]
     return _step(case, n, n > 1 or _other_bound(case)) if n else no_rows(case)
 
@@ -35,7 +35,7 @@ def bind(case: Case) -> Cost:
 
 
 def _step(case: Case, n: int, installed: bool) -> Cost:
-    """Bound a step: inputs and the output cross; the previous step's row may have to move to its slot."""
+    """Bound a step. Inputs and the output cross, and the previous step's row may have to move to its slot."""
     rows, layers = n * _row(case), _layers(case)
     most = _asking(case, n, rows, BUFFER)
     most |= {"device_to_device": rows + _row(case), "launches": 4 * layers}
@@ -76,7 +76,7 @@ def _other_bound(case: Case) -> bool:
 
 
 def sync(case: Case) -> Cost:
-    """Sync: the past rows alone cross; they may be gathered first."""
+    """Sync: the past rows alone cross. They may be gathered first."""
     past, layers = int(case.cache.before.get("past") or 0) * _row(case), _layers(case)
     return bounded(
         "BUCKET-46",
@@ -109,7 +109,7 @@ def encode(case: Case) -> Cost:
 
 
 def cross(case: Case) -> Cost:
-    """Cross: queries and their output; no row. Any number of queries is legal, so the actual number counts."""
+    """Cross: queries and their output, but no row. Any number of queries is legal, so the actual number counts."""
     asked = case.op["n"] if case.op.get("q_rows") is None else case.op["q_rows"]
     if asked == 0:
         return no_rows(case)

@@ -34,7 +34,7 @@ def draft(case: Case) -> Cost:
 
 
 def commit(case: Case) -> Cost:
-    """Commit: kept drafts go where an append would have put them; no other row of the context moves."""
+    """Commit: kept drafts go where an append would have put them. No other row of the context moves."""
     count = len(case.layers)
     most = {"allocations": 2 * BUFFER * count, "launches": 4 * count, "host_to_device": case.entries * count}
     moved = sum(_kept(layer) * layer.config.row_bytes for layer in case.layers)

@@ -23,7 +23,7 @@ def append(case: Case) -> Cost:
 
 
 def view(case: Case) -> Cost:
-    """Read: only the rows read cross; they may be gathered first, and sinks may be read apart from others."""
+    """Read: only the rows read cross. They may be gathered first, and sinks may be read apart from others."""
     read, waits = case.returned("view"), 4 if case.config.sinks else 2
     return bounded(
         "RESIDENCY-9", device_to_host=read, device_to_device=read, launches=1, allocations=2, synchronisations=waits

@@ -7,7 +7,7 @@ from kvspec.geometry import encoded_layers
 
 
 def append(case: Case) -> Cost:
-    """Append rows: those of a layer cross once, however many layers show them; the others may move twice."""
+    """Append rows. Those of a layer cross once, however many layers show them. The others may move twice."""
     n, layers = case.op["n"], case.config.layers or 1
     if n == 0:
         return no_rows(case)

@@ -7,7 +7,7 @@ from kvspec.costs.terms import PADDING, Case, Cost, bounded
 
 
 def mask(case: Case) -> Cost:
-    """Mask: explicit arrays come from the host, the mask goes back; no row crosses."""
+    """Mask: explicit arrays come from the host, and the mask goes back. No row crosses."""
     given = [p.array.nbytes for p in masks.from_json(case.op["parts"]) if isinstance(p, masks.Explicit)]
     there, both, n = sum(given), sum(given) + case.returned("mask"), len(given)
     return bounded(

@@ -8,7 +8,7 @@ from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Bound, Case, Cost, bounde
 
 
 def pack(case: Case) -> Cost:
-    """Pack: only its rows cross; they may be gathered first, and sinks apart from others. Each layer does so."""
+    """Pack: only its rows cross. They may be gathered first, and sinks apart from others. Each layer does so."""
     spans = [name for name in case.got.values if name.partition(".")[0] == "spans"]
     read = sum(_bytes(case, name.partition(".")[2], _rows(case.got.values[name])) for name in spans)
     most = {"launches": 2, "allocations": 2, "synchronisations": 4}
@@ -30,7 +30,7 @@ def _bytes(case: Case, layer: str, rows: int) -> int:
 
 
 def unpack(case: Case) -> Cost:
-    """Unpack: the rows cross once, and are written to new storage, by each layer of several; a pool's table has an
+    """Unpack: the rows cross once, and are written to new storage, by each layer of several. A pool's table has an
     entry for each page."""
     if case.config.of is not None:
         arrived = [_bytes(case, layer, rows) for layer, rows in case.arrived.items() if layer]

@@ -99,7 +99,7 @@ def each_of(op: Operation) -> list[Operation]:
 
 
 def last_of(op: Operation) -> Operation:
-    """Give the operation after which a run is observed: its last one; any other operation itself."""
+    """Give the operation after which a run is observed, which is its last one. Give any other operation itself."""
     return parts_of(op)[-1]
 
 

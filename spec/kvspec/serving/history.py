@@ -46,8 +46,8 @@ class Part:
 @dataclass(frozen=True)
 class Step:
     """One step of a history. `ask` and `submit` have a name and parts, `cancel` and `wait` a name (wait may have
-    none: all), `step` a count. `stop` is the token of the answer, counted from 1, that ends it; 0: none. Hashes of
-    examples are made of its repr, which leaves out what no example has."""
+    none: all), `step` a count. `stop` is the token of the answer, counted from 1, that ends it, or 0 for none.
+    Hashes of examples are made of its repr, which leaves out what no example has."""
 
     do: str
     name: str = ""

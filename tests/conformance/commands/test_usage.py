@@ -43,6 +43,10 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown format": (("run", "reference", "--format", "xml"), "invalid choice: 'xml'"),
     "a negative count": (("run", "reference", "--traces", "-3"), "argument --traces: "),
     "a count of text": (("run", "reference", "--seed", "x"), "'x' is not a whole number of 0 or more"),
+    "a count that is no figure": (("run", "reference", "--traces", "5²"), "'5²' is not a whole number of 0"),
+    "a huge count": (("run", "reference", "--memory", "9" * 20), "9999' is more than 1099511627776"),
+    "a count of 5,000 figures": (("run", "reference", "--seed", "9" * 5000), "is more than 1099511627776"),
+    "a huge deadline": (("run", "reference", "--deadline", "1e400"), "of seconds above 0 and below a million"),
     "a deadline of nothing": (("run", "reference", "--deadline", "0"), "'0' is not a number of seconds above 0"),
     "a deadline that is no number": (("run", "reference", "--deadline", "nan"), "'nan' is not a number of seconds"),
     "an option with a value that it has not": (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kvconform.worker import start
 from kvconform.worker.client import Worker, python_worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.errors import BadInput, CannotRun
@@ -27,8 +28,12 @@ def test_what_a_worker_started_is_gone_when_it_is_closed(name: str, pids: list[i
 
 
 def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:
+    def interrupt() -> None:
+        assert soon(lambda: pids)
+        signal.raise_signal(signal.SIGINT)
+
     with heeding_interrupts(), worker(fakes.process("never_reads")) as w:
-        threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             w.ask(NOTHING)
         assert not alive(pids[0])
@@ -61,6 +66,18 @@ def test_answers_that_nobody_waited_for_are_not_those_of_the_next_trace(pids: li
 def test_a_command_that_is_not_there_is_bad_input() -> None:
     with worker(["./no-such-engine"]) as w, pytest.raises(BadInput, match=r"cannot start \./no-such-engine"):
         w.ask(NOTHING)
+
+
+@pytest.mark.parametrize("words", ["-No such file\n", "-No such file\n123 ", "123 -No such file\n"])
+def test_why_it_cannot_be_started_is_told_alone_whether_before_its_pid_or_behind_it(words: str) -> None:
+    with pytest.raises(OSError, match=r"^No such file$"):
+        start.told_pid(words)
+
+
+def test_a_supervisor_that_ends_before_it_tells_a_pid_is_an_error() -> None:
+    assert start.told_pid("123 ") == 123
+    with pytest.raises(OSError, match="its supervisor ended"):
+        start.told_pid("")
 
 
 DESCRIPTIONS: dict[str, tuple[type[Exception], str]] = {

@@ -1,4 +1,5 @@
-"""ONNX's static cache: TensorScatter writes into buffers of `max_len` rows; Attention is told how many are valid.
+"""ONNX's static cache. TensorScatter writes into buffers of `max_len` rows, and Attention is told how many are
+valid.
 
 Positions are the caller's: it says where to write. A mask is what Attention itself applies: see
 `kvadapters.engines.onnx.attention`. Not claimed: who owns arrays.

@@ -1,5 +1,5 @@
-"""ONNX Runtime on a CPU: Attention with its past and with a static cache; GroupQueryAttention with its past, with
-and without a local window, and with one buffer that is past and present.
+"""ONNX Runtime on a CPU. Attention has its past or a static cache. GroupQueryAttention has its past, with or
+without a local window, or one buffer that is past and present.
 
 Masks are what the operator itself applies, as in `kvadapters.engines.onnx.attention`. Not claimed: appends of no
 rows, who owns arrays, and batches of GroupQueryAttention, which takes several rows of one sequence only. Nothing is

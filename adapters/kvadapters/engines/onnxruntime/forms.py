@@ -1,5 +1,5 @@
-"""ONNX Runtime on a CPU: GroupQueryAttention with rows of 8 and 4 bits, whose scales are given: one for all rows,
-or one for each channel.
+"""ONNX Runtime on a CPU: GroupQueryAttention with rows of 8 and 4 bits. Their scales are given, one for all rows or
+one for each channel.
 
 Codes are the operator's own; the adapter multiplies them by their scales, to show rows. Keys and values have scales
 of one sort and codes of as many bits, which the operator demands. Otherwise all is as in

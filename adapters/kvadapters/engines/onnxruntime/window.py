@@ -1,9 +1,9 @@
 """ONNX Runtime on a CPU: GroupQueryAttention with buffers of a window, out of which it evicts rows by itself.
 
 Its caller says how many tokens there are, and drops the newest by saying fewer; the operator's text tells when that
-is exact. The buffers have no room beyond the window, which is what ONNX Runtime takes on a GPU too. Not claimed:
-what queries of an append attend to, and masks, which the operator shows nobody; appends of no rows, batches and who
-owns arrays, as in `kvadapters.engines.onnxruntime.caches`.
+is exact. The buffers have no room beyond the window, which is what ONNX Runtime takes on a GPU too. What queries of
+an append attend to is not claimed, nor are masks, because the operator shows neither. Appends of no rows, batches
+and who owns arrays are not claimed either, as in `kvadapters.engines.onnxruntime.caches`.
 """
 
 from __future__ import annotations

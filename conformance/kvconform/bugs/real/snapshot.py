@@ -1,4 +1,4 @@
-"""Bugs of snapshots: what they hold, where they may go, how they are cut and joined; planted in the reference."""
+"""Bugs of snapshots, planted in the reference: what they hold, where they may go, how they are cut and joined."""
 
 from __future__ import annotations
 

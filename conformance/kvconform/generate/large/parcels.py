@@ -66,7 +66,7 @@ def _called(b: int, random: Random) -> str:
 
 
 def _brought(sequence: int, n: int, first: bool) -> str:
-    """Bring its n rows to another sequence; `first`: what expects them begins first."""
+    """Bring its n rows to another sequence. With `first`, what expects them begins first."""
     begun, (sends, expects) = [f"send {sequence}", f"expect {n}"], (2, 1) if first else (1, 2)
     meanwhile = f"append 1 sequence={sequence}; sent {sends} x; arrive {expects} x; truncate {sequence} {n}; drop 2"
     return "; ".join((*(begun[::-1] if first else begun), meanwhile))

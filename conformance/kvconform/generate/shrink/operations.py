@@ -40,8 +40,8 @@ def shorter(ops: Sequence[Operation], most: int) -> Iterator[tuple[Operation, ..
 
 
 def _simpler_runs(run: Operation) -> Iterator[tuple[Operation, ...]]:
-    """Give what may stand in a run's place: a run of fewer operations, fewer times, or simpler ones; and its
-    operations written out, where they are few."""
+    """Give what may stand in a run's place. It may have fewer operations, simpler ones, or do them fewer times.
+    Where they are few, they may be written out."""
     ops, times = run["ops"], run["times"]
     yield from (({**run, "ops": [*fewer]},) for fewer in shorter(ops, len(ops) // 2))
     yield from (({**run, "times": fewer},) for fewer in lower_numbers(times) if fewer)

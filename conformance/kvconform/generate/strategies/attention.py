@@ -1,4 +1,4 @@
-"""ATTN: attends from every state of small caches, stores and batches; random ones are in `attention_random`."""
+"""ATTN: attends from every state of small caches, stores and batches. Random ones are in `attention_random`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ class _Drawing(Drawing):
         return int(self.model.layers[self.layer].length if self.store else self.model.offset)
 
     def _rows(self) -> int:
-        """Draw how many rows: few, up to the end of a tile, or one beyond; in a store mostly as many as fit."""
+        """Draw how many rows: few, up to the end of a tile, or one beyond. In a store it is mostly as many as
+        fit."""
         to_edge = 32 - self._length() % 32
         n = int(self.of(1, 1, 1, 2, 3, to_edge, to_edge + 1))
         return min(n, max(1, int(self.model.room) - self._length())) if self.store else n

@@ -1,4 +1,4 @@
-"""BATCH: every operation from every state of small batches; random traces on larger ones of unequal lengths."""
+"""BATCH: every operation from every state of small batches, and random traces on larger ones of unequal lengths."""
 
 from __future__ import annotations
 

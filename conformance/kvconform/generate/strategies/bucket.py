@@ -1,4 +1,4 @@
-"""BUCKET: every operation from every state of small caches; random traces on larger ones, near their bounds."""
+"""BUCKET: every operation from every state of small caches, and random traces on larger ones, near their bounds."""
 
 from __future__ import annotations
 

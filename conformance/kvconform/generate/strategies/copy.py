@@ -1,4 +1,4 @@
-"""COPY: every copy into small buffers of both layouts; random traces on larger ones, and positions near powers of
+"""COPY: every copy into small buffers of both layouts. Random traces take larger ones, and positions near powers of
 two."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DRAFT: rounds over a ring in every phase of its wrap, over two caches with uncached layers; and random traces."""
+"""DRAFT: rounds over a ring in every phase of its wrap, or two caches with uncached layers, and random traces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def in_round(session: Session) -> bool:
 
 
 def ring_moves(session: Session) -> list[str]:
-    """Give moves in a round: drafts, every end, refusals; or without one: ring moves and an isolated round."""
+    """Give moves: in a round drafts, every end and refusals, else ring moves and an isolated round."""
     ring = session.caches["A"]
     if in_round(session):
         k = drafts(session)

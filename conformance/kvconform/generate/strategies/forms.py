@@ -1,5 +1,5 @@
-"""ROW: every operation from every state of small caches in a form; traces of the chapters on caches, in any form,
-also with the widths and heads of released models."""
+"""ROW: every operation from every state of small caches in a form. It also has traces of the chapters on caches, in
+any form, some with the widths and heads of released models."""
 
 from __future__ import annotations
 

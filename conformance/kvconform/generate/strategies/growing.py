@@ -1,4 +1,4 @@
-"""GROW: small growth steps; offsets up to a bound."""
+"""GROW: small growth steps, and offsets up to a bound."""
 
 from __future__ import annotations
 

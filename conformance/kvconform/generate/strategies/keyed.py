@@ -1,4 +1,4 @@
-"""KEY: every operation from every state of small pools; random traces of requests that begin alike."""
+"""KEY: every operation from every state of small pools, and random traces of requests that begin alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LAYER: every operation from every state of two or three small layers; random traces on others, up to the heads,
+"""LAYER: every operation from every state of two or three small layers. Random traces have others, up to the heads,
 widths and layers of released models."""
 
 from __future__ import annotations

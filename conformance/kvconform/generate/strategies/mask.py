@@ -32,7 +32,8 @@ def battery(session: Session) -> list[str]:
 
 
 def _arrays(queries: int, rows: int) -> list[str]:
-    """Give arrays: scores that name their column; rows hidden for all, some, or some heads; axes too long."""
+    """Give arrays. Some are scores that name their column, some hide rows from all, some or some heads. Some axes
+    are too long."""
     scores = "[" + " / ".join(" ".join(f"{-(10 * q + j)}" for j in range(rows)) for q in range(queries)) + "]"
     some = "/".join("".join(str((q + j) % 2) for j in range(rows)) for q in range(queries))
     one = "/".join(str(q % 2) for q in range(queries))

@@ -1,4 +1,5 @@
-"""PAGE: every operation from every state of small pools; random traces on larger pools with shared sequences."""
+"""PAGE: every operation from every state of small pools, and random traces on larger pools with shared
+sequences."""
 
 from __future__ import annotations
 
@@ -329,7 +330,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
 
 
 def _of_transfers(flying: dict[int, InFlight], random: Random) -> Numbers:
-    """Draw a transfer that sends; one that expects, with its rows and their pages of three; one that is over."""
+    """Draw three transfers. One sends, one expects, with its rows and their pages of three, and one is over."""
     found: Numbers = {"over": next(n for n in range(len(flying) + 1) if n not in flying)}
     sending = [n for n, one in flying.items() if one.expected is None]
     coming = [(n, one.expected) for n, one in flying.items() if one.expected is not None]

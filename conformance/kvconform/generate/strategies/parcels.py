@@ -44,7 +44,7 @@ RANKS = ("kv_heads=1 rank=0/2", "kv_heads=1 rank=1/2")
 
 
 def moves(session: Session) -> list[str]:
-    """Give appends, rewinds and `free`; a parcel that comes back, in each order and damaged; and one that comes to
+    """Give appends, rewinds and `free`. One parcel comes back, in each order and damaged, and one comes to
     others."""
     cache = session.caches["A"]
     sizes = [n for n in (1, 2) if session.config.window or cache.offset + n <= BOUND]

@@ -1,4 +1,4 @@
-"""ASK: every question at every state of small caches, and with every snapshot of them; explorations ask just before
+"""ASK: every question at every state of small caches, and with every snapshot of them. Explorations ask just before
 what they ask about."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""RAGGED: every operation from every state of small batches; random traces on larger ones, with other caches."""
+"""RAGGED: every operation from every state of small batches, and random traces on larger ones, with other
+caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ROPE: rotations in every state of small caches; random traces on larger ones, and rows at huge positions."""
+"""ROPE: rotations in every state of small caches, random traces on larger ones, and rows at huge positions."""
 
 from __future__ import annotations
 

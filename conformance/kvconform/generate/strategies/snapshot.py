@@ -1,5 +1,5 @@
-"""SNAP: one snapshot of a small cache; splits, merges and a second cache as moves that keep the state. Explorations
-draw any of these, and several snapshots alive at once, restored in any order."""
+"""SNAP: one snapshot of a small cache. Splits, merges and a second cache are moves that keep the state.
+Explorations draw any of these, and several snapshots alive at once, restored in any order."""
 
 from __future__ import annotations
 

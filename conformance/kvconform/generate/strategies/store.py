@@ -1,4 +1,4 @@
-"""STORE: every operation from every state of small stores; random traces on larger ones of unequal lengths."""
+"""STORE: every operation from every state of small stores, and random traces on larger ones of unequal lengths."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class Digest:
 
 
 def array_hash(arrays: Mapping[str, Array | None]) -> str:
-    """Give the CRC-32 of arrays in the order of their names, in 8 hex digits: of each its name, dtype and shape, as
-    `state.k f16[1, 1, 4, 8];`, then its bytes in C order, little-endian. Of no array, `mask none;`."""
+    """Give the CRC-32 of arrays in the order of their names, in 8 hex digits. Each gives its name, dtype and shape,
+    as `state.k f16[1, 1, 4, 8];`, then its bytes in C order, little-endian. Of no array, `mask none;`."""
     found = 0
     for name, array in sorted(arrays.items()):
         if array is None:

@@ -1,7 +1,8 @@
 """Pools of processes for the tasks of runs, mutants, proofs and soaks, behind one `concurrent.futures.Executor`.
 
 On this machine it is a process pool of ours. On a cluster it is `dask.distributed`; its workers pass each task on
-to a pool of their own. A task is a function of a module; names and traces are pickled; verdicts come back as JSON.
+to a pool of their own. A task is a function of a module. Names and traces are pickled, and verdicts come back as
+JSON.
 """
 
 from __future__ import annotations

@@ -227,8 +227,8 @@ def shortest_failure(clause: str, tally: Tally) -> Failure | None:
 
 
 def exit_status(whole: Record) -> int:
-    """Give 0 if the adapter conforms; 1 if a clause is broken, a trace failed, or the adapter is not honest; 3 if
-    the harness failed or nothing was judged."""
+    """Give 0 if the adapter conforms. Give 1 if a clause is broken, a trace failed, or the adapter is not honest.
+    Give 3 if the harness failed or nothing was judged."""
     verdicts = set(whole.summary)
     if verdicts & set(BROKEN) or whole.unexplained or any(p.startswith("adapter: ") for p in whole.problems):
         return 1

@@ -1,4 +1,4 @@
-"""Attention: append rows and answer queries in one call; over a batch; captured."""
+"""Attention: append rows and answer queries in one call, also over a batch and captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bucketed caches: the host's rows, and steps of a graph on device handles; observes both."""
+"""Bucketed caches: the host's rows, and steps of a graph on device handles. It observes both."""
 
 from __future__ import annotations
 

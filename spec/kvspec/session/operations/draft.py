@@ -1,4 +1,4 @@
-"""Speculation: rounds over caches, layer by layer; drafts, and committing some of them."""
+"""Speculation: rounds over caches, layer by layer, drafts, and committing some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools that find rows by content: ask, begin and end requests; observe the pool."""
+"""Pools that find rows by content: ask, begin and end requests, and observe the pool."""
 
 from __future__ import annotations
 

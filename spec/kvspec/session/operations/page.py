@@ -1,4 +1,4 @@
-"""Paged caches: admit, fork, truncate and drop sequences; observe the pool."""
+"""Paged caches: admit, fork, truncate and drop sequences, and observe the pool."""
 
 from __future__ import annotations
 

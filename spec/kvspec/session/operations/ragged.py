@@ -1,4 +1,4 @@
-"""Ragged caches: feed, trim and rearrange sequences of unequal lengths; observe each without its padding."""
+"""Ragged caches: feed, trim and rearrange sequences of unequal lengths. Each is observed without its padding."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Observe lengths and rows; not the capacity: the chapter says nothing about it."""
+    """Observe lengths and rows, but not the capacity, about which the chapter says nothing."""
     growing.look(session, cache, step, which)
     step.values.pop(f"capacity{which}", None)
 
