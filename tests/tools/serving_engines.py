@@ -2,10 +2,12 @@
 names of forms for some of them.
 
 For each form it writes the probe, starts the server if the engine has one, and judges it. The records stand in
-`kvconform-report/serving/vllm-FORM`. Ends with the worst exit status."""
+`kvconform-report/serving/vllm-FORM`, with the CPU seconds of reading and of the engine in `cpu.json`. Ends with the
+worst exit status."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -14,15 +16,22 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.error import URLError
 from urllib.request import urlopen
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; on a busy machine its threads wait
+
 from kvconform import cli
+from kvconform.serving.judge import Judge
+from kvconform.serving.player import Player
 from tools.floors import ROOT
+
+P, R = ParamSpec("P"), TypeVar("R")
 
 REPORTS = Path("kvconform-report/serving")
 PATIENCE = 900
@@ -47,11 +56,44 @@ def judge(name: str, form: str) -> int:
     if status := cli.main(["probe", *shlex.split(words["probe"]), "-o", str(folder)]):
         return status
     run = ["--model", str(folder), *shlex.split(words["run"]), "--report", str(report)]
-    if "server" not in engine:
-        return cli.main(["run", "--engine", engine["engine"], *run])
-    command, ready = f"{engine['server']} {words.get('server', '')}", engine.get("ready", "/v1/models")
-    with started(command, ready, folder, report / "server.log") as address:
-        return cli.main(["run", "--server", address, *run])
+    with cpu_seconds(report / "cpu.json"):
+        if "server" not in engine:
+            return cli.main(["run", "--engine", engine["engine"], *run])
+        command, ready = f"{engine['server']} {words.get('server', '')}", engine.get("ready", "/v1/models")
+        with started(command, ready, folder, report / "server.log") as address:
+            return cli.main(["run", "--server", address, *run])
+
+
+@contextmanager
+def cpu_seconds(path: Path) -> Iterator[None]:
+    """Write how many CPU seconds went into reading answers, and how many into asking for them. An engine in this
+    process computes while it is asked; those of other processes that have ended, such as a server, stand apart."""
+    spent, others = {"reading": 0.0, "asking": 0.0}, _others()
+    judged, play = Judge.judged, Player.play
+    Judge.judged, Player.play = _timed(judged, "reading", spent), _timed(play, "asking", spent)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Judge.judged, Player.play = judged, play  # type: ignore[method-assign]
+        spent["others"] = _others() - others
+        path.write_text(json.dumps({name: round(seconds, 1) for name, seconds in spent.items()}) + "\n")
+
+
+def _timed(function: Callable[P, R], name: str, spent: dict[str, float]) -> Callable[P, R]:
+    @wraps(function)
+    def timed(*args: P.args, **kwargs: P.kwargs) -> R:
+        began = time.process_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[name] += time.process_time() - began
+
+    return timed
+
+
+def _others() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 @contextmanager

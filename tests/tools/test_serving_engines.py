@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
+from kvconform.serving.judge import Judge
 from tools import serving_engines
 from tools.floors import ROOT
 
@@ -48,6 +51,18 @@ def test_what_a_server_started_ends_with_it() -> None:
         serving_engines._end(process)
         psutil.wait_procs([child], timeout=10)
         assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_cpu_seconds_of_reading_stand_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([1.0, 3.5])
+    monkeypatch.setattr(serving_engines.time, "process_time", lambda: next(clock))
+    judged, judge = Judge.judged, Judge.__new__(Judge)
+    judge.past = []
+    with serving_engines.cpu_seconds(tmp_path / "cpu.json"):
+        assert judge.judged([]) == []
+    found = json.loads((tmp_path / "cpu.json").read_text())
+    assert (found["reading"], found["asking"]) == (2.5, 0.0) and "others" in found
+    assert Judge.judged is judged
 
 
 @pytest.mark.parametrize(
