@@ -129,6 +129,8 @@ def load(name: str) -> Adapter:
     target = BUILT_IN.get(name) or names().get(name, name)
     if ":" not in target:
         raise BadInput(_unknown(name))
+    if not all(target.partition(":")):
+        raise BadInput(f"{name!r} lacks its module or its class; write module:Class")
     found = guarded(name, "cannot be imported", lambda: _attribute(name, target))
     if isinstance(found, type) or not _is_adapter(found):
         found = guarded(name, "cannot be made", lambda: _made(name, found))

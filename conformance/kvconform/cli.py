@@ -20,11 +20,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from kvconform.commands.options import COMMANDS, GROUPS, Command
-from kvconform.commands.standard_streams import lasting
+from kvconform.commands.standard_streams import lasting, lost
 from kvconform.message import tell
 from kvconform.version import SUITE_VERSION
 from kvconform.worker.signals import handling, interrupt
@@ -150,10 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with lasting():
         heard = _heard(whole=arguments is None)
         status = _main(list(sys.argv[1:] if arguments is None else arguments), heard)
-        try:
-            sys.stdout.flush()
-        except OSError as e:
-            status = _told(f"standard output cannot be written: {e.strerror}", 3)
+        if why := lost(sys.stdout):
+            status = _told(f"standard output cannot be written: {why}", 3)
         if sys.flags.inspect:  # PYTHONINSPECT would replace our exit status by an interpreter's
             os._exit(status)
         return status
@@ -177,6 +176,8 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
     if "--" in given:
         cut = given.index("--")
         given, process = given[:cut], tuple(given[cut + 1 :])
+    if option := _without_value(given):
+        return _told(f"{option}: an empty text is no value; is a variable not set?", 2)
     with handling(interrupt, *heard, deaf=IMPATIENCE):
         try:
             options, unknown = parser().parse_known_args(given)
@@ -187,6 +188,13 @@ def _main(given: list[str], heard: Sequence[signal.Signals]) -> int:
             return e.code if isinstance(e.code, int) else _told(str(e.code), 3) if e.code else 0
         except KeyboardInterrupt:
             return _told("interrupted", 130)
+
+
+def _without_value(given: Sequence[str]) -> str | None:
+    """Give the option that an empty text is given to, as by `--report "$DIR"` where there is no DIR."""
+    written_out = (word[:-1] for word in given if re.fullmatch(r"--[\w-]+=", word))
+    behind = (word for word, next_one in pairwise(given) if word.startswith("-") and not next_one)
+    return next(chain(written_out, behind), None)
 
 
 def _run(options: argparse.Namespace, process: tuple[str, ...], given: Sequence[str]) -> int:

@@ -17,7 +17,8 @@ from tools.sanitizers import __main__ as sanitizers
 from tools.sanitizers import checks, findings, probes, steps, warps, watched_process
 from tools.sanitizers.checks import CHECKS, TOOLS
 from tools.sanitizers.findings import DIFFERENCE, REFUSAL, Report
-from tools.sanitizers.planted_bugs import BUGS, Planted
+from tools.sanitizers.planted import Planted
+from tools.sanitizers.planted_bugs import BUGS
 
 ASAN = """
 ==7==WARNING: ASan doesn't fully support makecontext/swapcontext functions

@@ -10,12 +10,13 @@ from typing import Any
 
 from kvadapters.probe import architectures, linear_weights, weights
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture
-from kvadapters.probe.formats.writers import DTYPES, WRITERS, leave
+from kvadapters.probe.formats.writers import DTYPES, LEFT, WRITERS, leave
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
 from kvadapters.probe.views import parsed
 from kvspec.errors import BadInput
 from kvspec.outside import read_bytes, read_json
+from kvspec.own_folder import demand_own
 
 RECIPE = 1
 """Changes when the same words give other weights."""
@@ -80,6 +81,7 @@ class Probe:
             if name not in known:
                 raise BadInput(f"no dtype or format {name!r}; there are {', '.join(known)}")
         into = Path(folder)
+        demand_own(into, LEFT, "probe.json")
         try:
             digest = WRITERS[file_format](self, into, dtype)
             record = self.record() | {"format": file_format, "dtype": dtype, "sha256": digest}

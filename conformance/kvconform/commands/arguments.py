@@ -109,6 +109,22 @@ def above_zero(text: str) -> int:
     return number
 
 
+def window(text: str) -> int:
+    """Read the largest window of a proof. Raises ArgumentTypeError."""
+    return _at_most(64, above_zero(text))
+
+
+def extra_states(text: str) -> int:
+    """Read the extra states of a proof. Raises ArgumentTypeError."""
+    return _at_most(16, count(text))
+
+
+def _at_most(most: int, number: int) -> int:
+    if number > most:
+        raise ArgumentTypeError(f"it is at most {most}: nobody could wait for more")
+    return number
+
+
 def seconds(text: str) -> float:
     """Read a number of seconds above 0. Raises ArgumentTypeError."""
     return _time(text, "seconds")

@@ -22,6 +22,7 @@ from kvreports.board.versions import Compared, Versions
 from kvreports.run.bugs import bugs
 from kvreports.safe_text import cleaned, cleaned_record
 from kvspec.errors import BadInput
+from kvspec.own_folder import demand_own
 from kvspec.records.run import Failure, Record
 from kvspec.records.serving import ServingFailure, ServingRecord
 
@@ -36,6 +37,7 @@ NOT_FILED = KnownDeviation(clause=(), reason="not filed yet", sort="not filed")
 def main(options: Namespace) -> int:
     """Write the board and its page into a folder and return 0. Raises BadInput for a file that cannot be read."""
     folder = Path(options.out)
+    demand_own(folder, (*NAMES, OVER_TIME), NAMES[0], markdown.TITLE)
     found = replace(board([Path(p) for p in options.records], options.known, folder), spec=options.spec)
     for name, text in zip(NAMES, (markdown.render(found), html.render(found)), strict=True):
         output.leave(folder / name, text)

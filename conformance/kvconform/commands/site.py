@@ -24,6 +24,7 @@ from kvspec import SPEC_VERSION
 from kvspec.errors import BadInput
 from kvspec.notation import sentence
 from kvspec.outside import read_bytes
+from kvspec.own_folder import demand_own
 from kvspec.reading.clauses import Clause, digest, index
 
 
@@ -34,6 +35,7 @@ def main(options: Namespace) -> int:
     except ModuleNotFoundError as e:
         raise BadInput(f"a site needs {e.name}: python3 -m pip install 'kvconform[site]'") from None
     began, out = monotonic(), Path(options.out)
+    demand_own(out, ("index.html", "404.html"), "index.html", "kvconform")
     records, address = [Path(r) for r in options.records], options.address or ""
     content = gathered(records, options.known, options.repository, address, options.older or "")
     count = _write(out, chain(build.files(content), _shown_elsewhere(content)))

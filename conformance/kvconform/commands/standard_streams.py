@@ -13,13 +13,20 @@ from kvconform.message import REWRITE
 
 
 class _Pipe(io.FileIO):
-    """A file whose reader may go away: text that it no longer takes is dropped."""
+    """A file whose reader may go away, or whose disk may be full. Text that it does not take is dropped: what the
+    command does besides, such as a report, is not lost with it."""
+
+    lost: str = ""
+    """Why text was dropped; empty where only its reader went away."""
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data) or 0
         except BrokenPipeError:
-            return memoryview(data).nbytes
+            pass
+        except OSError as e:
+            self.lost = e.strerror or str(e)
+        return memoryview(data).nbytes
 
 
 class _Text(io.TextIOWrapper):
@@ -37,6 +44,13 @@ class _Text(io.TextIOWrapper):
     def write_painted(self, text: str) -> int:
         """Write our own text, which may switch colours: see `kvconform.runner.record.colours`."""
         return super().write(text)
+
+
+def lost(stream: TextIO | Any) -> str:
+    """Give why text of a stream was dropped; empty if none was, or its reader went away."""
+    stream.flush()
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return raw.lost if isinstance(raw, _Pipe) else ""
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import OPERATIONS
 from kvspec.outside import read_bytes, read_json
+from kvspec.own_folder import demand_own
 from kvspec.reading import clauses
 
 INDEX = "index.json"
@@ -43,6 +44,7 @@ def export(
     found = list(files.there(files.FROZEN, chosen, chapters))
     if not found:
         raise BadInput("no vectors are frozen for these sources and chapters")
+    demand_own(folder, ("README.md", "LICENSE", INDEX), INDEX, '"kvvectors"')
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".export-", dir=folder) as beside:

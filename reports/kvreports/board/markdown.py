@@ -9,6 +9,8 @@ from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
 from kvreports.serving import markdown as serving
 
+TITLE = "# The board"
+
 INTRODUCTION = """\
 Each row is a cache of a released engine, judged through its adapter by `kvconform run`. *Holds* counts the clauses
 that it claims; other clauses were not judged. Clauses that are *partly observed* hold in everything that could be
@@ -34,7 +36,7 @@ engine itself counted or told: a clean row says what it has seen. What was not e
 
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
-    parts = ["# The board", f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served)]
+    parts = [TITLE, f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served)]
     parts += ["## Caches", INTRODUCTION]
     parts += [_engines(board, board.caches)]
     parts += [met.render(board)]

@@ -68,6 +68,15 @@ def test_the_status_is_the_same_for_every_reader(words: str, status: int, reader
     assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
 
 
+def test_a_report_is_written_though_standard_output_is_full(broken: Path) -> None:
+    report = broken.parent / "report"
+    called = shlex.join(command("check", str(broken), "--report", str(report)))
+    done = subprocess.run(["bash", "-c", f"{called} > /dev/full"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3 and done.stderr.count("No space left on device") == 1
+    assert "the harness failed" not in done.stderr
+    assert {"record.json", "junit.xml", "report.html"} <= {file.name for file in report.iterdir()}
+
+
 def test_no_text_commands_the_terminal() -> None:
     done = subprocess.run(command("check", "no\x1b[2Jfile\u202e"), capture_output=True, timeout=60)
     assert done.returncode == 2 and done.stderr.decode().startswith(

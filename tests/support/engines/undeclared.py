@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvadapters.update import UpdateAdapter, from_update
-from support.engines.dialect_engines import StrictlyBelow
+from support.engines.dialect_rings import StrictlyBelow
 from support.engines.update_engines import WindowCache
 
 FIRST = {"ring.shape": "first append"}

@@ -22,7 +22,8 @@ from kvspec.errors import CannotRun
 from tools.sanitizers import findings
 from tools.sanitizers.checks import CHECKS, TOOLS, Check
 from tools.sanitizers.findings import Report
-from tools.sanitizers.planted_bugs import BUGS, Planted
+from tools.sanitizers.planted import Planted
+from tools.sanitizers.planted_bugs import BUGS
 
 TESTS = Path(__file__).parents[2]
 """The folder of `tools`, where the watched process finds it too."""

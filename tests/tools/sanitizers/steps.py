@@ -13,7 +13,7 @@ from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvspec.contract import Rope
 from support.device.captured_batches import HEADS, KINDS, Kind, compared, stepped
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
-from tools.sanitizers.planted_bugs import Planted
+from tools.sanitizers.planted import Planted
 
 KERNEL, DTYPE = "step_turned", "f16"
 

@@ -10,7 +10,7 @@ from kvgpu.runtimes.fast import hopper_prefill, warp_kernels, warp_prefill
 from support.device.attention_case import Case
 from support.device.warp_cases import attended, geometry, worst
 from tools.sanitizers.findings import DIFFERENCE, Report, refused
-from tools.sanitizers.planted_bugs import Planted
+from tools.sanitizers.planted import Planted
 
 CASES: dict[str, tuple[tuple[Case, int | None], ...]] = {
     "attend_warps": (

@@ -31,7 +31,8 @@ from kvspec.trace import Trace, caches_of
 from tools.sanitizers import probes, steps, warps
 from tools.sanitizers.checks import CHECKS, LOG, Check
 from tools.sanitizers.findings import DIFFERENCE, DIVERGENCE, Report, refused
-from tools.sanitizers.planted_bugs import BUGS, Planted
+from tools.sanitizers.planted import Planted
+from tools.sanitizers.planted_bugs import BUGS
 
 WIDEST = 4
 """Larger windows are left out: the tools are slow, and a ring of four slots wraps as one of five does."""

@@ -217,72 +217,74 @@ def _cannot_run() -> Schema:
     return _object(properties, properties, description=says)
 
 
+_WORDS: Schema = {"type": "string", "minLength": 1}
+
+
 def describe() -> Schema:
     """Build the schema of an engine's description of itself."""
-    limit = {"type": ["integer", "null"], "minimum": 1}
-    size = {"type": "integer", "minimum": 1}
-    text, words = {"type": "string"}, {"type": "string", "minLength": 1}
     return {
         "$schema": DRAFT,
         "$id": "kvconform:describe",
         "title": "kvconform description: what an engine says of itself",
-        **_object(
-            ("name", "chapters"),
-            {
-                "name": words,
-                "version": text,
-                "device": text,
-                "details": {
-                    "description": "Anything worth a line in a report. A run tells `why` when it starts.",
-                    "type": "object",
-                },
-                "chapters": _chapters(),
-                "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
-                "limits": _object(
-                    (),
-                    {
-                        "append": limit,
-                        "batch": limit,
-                        "rows": limit,
-                        "heads": limit,
-                        "form": {
-                            "description": "The forms of rows that it opens; any if left out.",
-                            "type": "array",
-                            "maxItems": MOST_FORMS,
-                            "items": {"type": "string", "pattern": PATTERN},
-                        },
-                        "window": _object((), {"least": size}, description="The smallest window of a ring."),
-                        "dims": _object(
-                            (),
-                            {"multiple": size, "equal": {"type": "boolean"}},
-                            description="Widths are multiples; keys and values have one width.",
-                        ),
-                    },
-                    description="The most: rows of an append, sequences, rows given to a cache in all, heads.",
-                ),
-                "refusals": {
-                    "description": "own: by errors of its own, which change nothing; cited: with the clause.",
-                    "enum": ["own", "cited"],
-                },
-                "by_adapter": {
-                    "description": "Observables that the adapter makes up in its engine's place.",
-                    "type": "array",
-                    "items": {"enum": list(VALUES)},
-                },
-                "inputs": {
-                    "description": "Forms in which an adapter in Python takes arrays, beside plain ones.",
-                    "type": "array",
-                    "items": {"enum": list(INPUTS[1:])},
-                },
-                "known": {
-                    "description": "What its engine is known to do otherwise: as entries of `kvconform.toml`.",
-                    "type": "array",
-                    "items": _known(words),
-                },
-            },
-        ),
+        **_object(("name", "chapters"), _itself()),
         "$defs": {"claim": _claim()},
     }
+
+
+def _itself() -> dict[str, Schema]:
+    text = {"type": "string"}
+    return {
+        "name": _WORDS,
+        "version": text,
+        "device": text,
+        "details": {
+            "description": "Anything worth a line in a report. A run tells `why` when it starts.",
+            "type": "object",
+        },
+        "chapters": _chapters(),
+        "dtypes": {"type": "array", "minItems": 1, "items": {"enum": list(DTYPES)}},
+        "limits": _limits(),
+        "refusals": {
+            "description": "own: by errors of its own, which change nothing; cited: with the clause.",
+            "enum": ["own", "cited"],
+        },
+        "by_adapter": {
+            "description": "Observables that the adapter makes up in its engine's place.",
+            "type": "array",
+            "items": {"enum": list(VALUES)},
+        },
+        "inputs": {
+            "description": "Forms in which an adapter in Python takes arrays, beside plain ones.",
+            "type": "array",
+            "items": {"enum": list(INPUTS[1:])},
+        },
+        "known": {
+            "description": "What its engine is known to do otherwise: as entries of `kvconform.toml`.",
+            "type": "array",
+            "items": _known(_WORDS),
+        },
+    }
+
+
+def _limits() -> Schema:
+    limit, size = {"type": ["integer", "null"], "minimum": 1}, {"type": "integer", "minimum": 1}
+    form = {
+        "description": "The forms of rows that it opens; any if left out.",
+        "type": "array",
+        "maxItems": MOST_FORMS,
+        "items": {"type": "string", "pattern": PATTERN},
+    }
+    widths = {"multiple": size, "equal": {"type": "boolean"}}
+    return _object(
+        (),
+        {
+            **dict.fromkeys(("append", "batch", "rows", "heads"), limit),
+            "form": form,
+            "window": _object((), {"least": size}, description="The smallest window of a ring."),
+            "dims": _object((), widths, description="Widths are multiples; keys and values have one width."),
+        },
+        description="The most: rows of an append, sequences, rows given to a cache in all, heads.",
+    )
 
 
 def _known(words: Schema) -> Schema:

@@ -14,12 +14,13 @@ from typing import Any
 
 from kvadapters.attending import attending, scores
 from kvadapters.engines.mlx.caches import LENGTH, SAID, stepping
+from kvadapters.rope_words import rope_words
 from kvadapters.update import from_update
 from kvspec.contract import Attention, Rope
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array
 from kvspec.masks import CAUSAL
-from kvspec.rope.scaling import Linear, Llama3, LongRoPE, YaRN
+from kvspec.rope.scaling import LongRoPE, YaRN
 
 try:
     import mlx.core as mx
@@ -46,21 +47,18 @@ def embedding(rope: Rope, dims: int) -> Any:
     """The rotary embedding of a model whose heads have this width."""
     traditional, base = rope.pairing == "norm", float(rope.base)
     match rope.scaling:
-        case None:
-            told: dict[str, Any] = {"rope_type": "default"}
-        case Linear(factor):
-            told = {"rope_type": "linear", "factor": factor}
-        case Llama3(factor, low, high, original):
-            bounds = {"low_freq_factor": low, "high_freq_factor": high}
-            told = {"rope_type": "llama3", "factor": factor, "original_max_position_embeddings": original, **bounds}
-        case YaRN(factor, original, fast, slow, attention, exact=False):
-            told = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original}
-            told |= {"beta_fast": fast, "beta_slow": slow, "mscale": mscale(factor, attention)}
-        case LongRoPE(factor, original, short, long, attention) if not traditional:
+        case YaRN(exact=True):
+            raise Unsupported("its ramp is rounded")
+        case YaRN(factor, attention_factor=attention):
+            more: dict[str, Any] = {"mscale": mscale(factor, attention)}
+        case LongRoPE(factor, original, short, long, attention):
+            if traditional:
+                raise Unsupported("its LongRoPE turns halves alone")
             lists = {"short_factor": list(short), "long_factor": list(long)}
             return SuScaledRoPE(dims, base, factor * original, original, **lists, long_mscale=attention)
         case _:
-            raise Unsupported(f"no table {rope.scaling}")
+            more = {}
+    told = rope_words(rope.scaling) | more
     return initialize_rope(dims, base, traditional, told, 1 << 20)
 
 

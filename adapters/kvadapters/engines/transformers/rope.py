@@ -12,10 +12,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from kvadapters.rope_words import rope_words
 from kvspec.contract import Rope
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array
-from kvspec.rope.scaling import Linear, Llama3, LongRoPE, YaRN
 
 try:
     import torch
@@ -36,30 +36,6 @@ CONTEXT = 1 << 40
 """More positions than anybody asks for."""
 
 
-def parameters(rope: Rope) -> dict[str, Any]:
-    """What a config says of a scaling."""
-    match rope.scaling:
-        case None:
-            return {"rope_type": "default"}
-        case Linear(factor):
-            return {"rope_type": "linear", "factor": factor}
-        case Llama3(factor, low, high, original):
-            bounds = {"low_freq_factor": low, "high_freq_factor": high}
-            return {"rope_type": "llama3", "factor": factor, "original_max_position_embeddings": original, **bounds}
-        case YaRN(factor, original, fast, slow, attention, exact=exact):
-            told = {"beta_fast": fast, "beta_slow": slow, "truncate": not exact, "attention_factor": attention}
-            return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, **told}
-        case LongRoPE(factor, original, short, long, attention):
-            lists = {"short_factor": list(short), "long_factor": list(long), "attention_factor": attention}
-            return {
-                "rope_type": "longrope",
-                "factor": factor,
-                "original_max_position_embeddings": original,
-                **lists,
-            }
-    raise Unsupported(f"no table {rope.scaling}")
-
-
 @lru_cache(maxsize=64)
 def embedding(rope: Rope, width: int) -> tuple[Any, Any]:
     """The rotary embedding of a model with heads of this width, and the function that applies it."""
@@ -69,7 +45,7 @@ def embedding(rope: Rope, width: int) -> tuple[Any, Any]:
         raise Unsupported(f"no model has the pairing {rope.pairing} and {sections}")
     name, config, rotary = model
     part = dims / width if int(width * (dims / width)) == dims else math.nextafter(dims / width, 1)
-    told = {**parameters(rope), "rope_theta": float(rope.base), "partial_rotary_factor": part}
+    told = {**rope_words(rope.scaling), "rope_theta": float(rope.base), "partial_rotary_factor": part}
     if sections is not None:
         told |= {"mrope_section": list(sections[:3])}
     own = {"qk_rope_head_dim": width} if name == "hy_v4_vl" else {}

@@ -87,3 +87,9 @@ WRITERS: dict[str, Callable[[_Probe, Path, str], str]] = {
     "mlx": _mlx,
 }
 """A format's name, and what writes it into a folder in a dtype: it gives the SHA-256 of the weights."""
+
+LEFT = (
+    *("config.json", "generation_config.json", "genai_config.json", "tokenizer.json", "tokenizer_config.json"),
+    *(f"model.{file_format}" for file_format in ("safetensors", "gguf", "onnx")),
+)
+"""What they write, each some of it. A checkpoint of another model has files of these names too."""

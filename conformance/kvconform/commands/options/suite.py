@@ -13,6 +13,8 @@ from kvconform.commands.arguments import (
     add_pool,
     add_report,
     count,
+    extra_states,
+    window,
 )
 
 KINDS = ("controls", "fakes", "catalogue", "anomalies", "reference", "gpu", "kernels")
@@ -49,12 +51,10 @@ def prove(parser: ArgumentParser) -> None:
     """Add the options of `kvconform prove`."""
     add_adapter(parser)
     add_chapter(parser, "chapter to explore (repeatable; ring), or all")
-    parser.add_argument(
-        "--window", type=above_zero, help="largest window (8 for the reference, 4 for other adapters)"
-    )
+    parser.add_argument("--window", type=window, help="largest window (8 for the reference, 4 for other adapters)")
     parser.add_argument(
         "--k",
-        type=count,
+        type=extra_states,
         help="extra states the adapter may have beyond the reference's (0; 1 for rings of other adapters)",
     )
     add_deadline(parser)

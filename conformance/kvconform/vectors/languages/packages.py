@@ -10,6 +10,7 @@ from pathlib import Path
 from kvconform.vectors import files
 from kvconform.vectors.languages.numbered_traces import Step, Told, Trace, told, write
 from kvconform.version import __version__
+from kvspec.own_folder import demand_own
 
 
 def npm(chapters: Iterable[str] = ()) -> dict[str, str]:
@@ -25,7 +26,9 @@ def crate(chapters: Iterable[str] = ()) -> dict[str, str]:
 
 
 def write_package(folder: Path, texts: dict[str, str]) -> str:
-    """Write the files of a package; give in words what was written. Raises BadInput."""
+    """Write the files of a package; give in words what was written. Raises BadInput, also where there is another
+    package."""
+    demand_own(folder, texts, next(name for name in texts if Path(name).stem == "traces"))
     for name, text in texts.items():
         write(folder / name, text)
     return f"{folder}: {', '.join(sorted(texts))}"
