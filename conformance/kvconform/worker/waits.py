@@ -6,7 +6,7 @@ known to have waited.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -31,33 +31,38 @@ class Deadline:
     def is_over(self) -> bool:
         """Tell whether it is over. Ask each time that there is no answer yet: waits count from the first time on,
         so that a quick answer costs nothing here."""
-        self._waits = self._waits or Waits(self._pids())
+        self._waits = self._waits or Waits(self._pids)
+        self._waits.look()
         if self.left() <= 0:
             self._until += self._waits.anew(within=(MOST - 1) * self._seconds)
         return self.left() <= 0
 
 
 class Waits:
-    """How long the threads of some processes waited for a core since this was made. Threads that began later count
-    from their beginning on."""
+    """How long an engine waited for a core since this was made: its processes, and those that it starts, such as a
+    compiler. `pids` gives those that there are. Each look adds the wait of the thread that waited longest since the
+    last one: threads work beside each other, and processes one after another. A thread that began since counts from
+    its beginning on."""
 
-    def __init__(self, pids: Iterable[int]) -> None:
-        self._pids, self._told = list(pids), 0.0
+    def __init__(self, pids: Callable[[], list[int]]) -> None:
+        self._pids, self._told, self.seconds = pids, 0.0, 0.0
         self._before = self._read()
+
+    def look(self) -> None:
+        """Add what was waited since the last look."""
+        now = self._read()
+        self.seconds += max((wait - self._before.get(thread, 0.0) for thread, wait in now.items()), default=0.0)
+        self._before = now
 
     def anew(self, within: float) -> float:
         """Give the seconds since the last call, at most so many in all calls."""
-        before, self._told = self._told, max(self._told, min(self.seconds(), within))
+        before, self._told = self._told, max(self._told, min(self.seconds, within))
         return self._told - before
-
-    def seconds(self) -> float:
-        """Give the seconds of the thread that waited longest: an engine's threads work beside each other."""
-        return max((now - self._before.get(thread, 0.0) for thread, now in self._read().items()), default=0.0)
 
     def _read(self) -> dict[str, float]:
         """Give the seconds that each thread has waited since it began."""
         found = dict[str, float]()
-        for pid in self._pids:
+        for pid in self._pids():
             with suppress(OSError):
                 for thread in Path(f"/proc/{pid}/task").iterdir():
                     found[thread.name] = waited(thread)

@@ -120,11 +120,30 @@ def test_a_deadline_is_longer_by_the_waits_up_to_ten_deadlines(
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how long a thread waited for a core")
 def test_what_two_processes_on_one_core_wait_is_told() -> None:
     with spinning(2) as pids:
-        found = waits.Waits(pids)
-        while found.seconds() < 0.1:
+        found = waits.Waits(lambda: pids)
+        while found.seconds < 0.1:
             time.sleep(0.01)
+            found.look()
         assert [found.anew(within=0.05), found.anew(within=0.05)] == [0.05, 0.0]
-    assert found.seconds() == 0.0, "they are gone"
+    before = found.seconds
+    found.look()
+    assert found.seconds == before, "they are gone"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how long a thread waited for a core")
+def test_what_an_engine_starts_meanwhile_waits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler, and another behind it. What one waited counts when it has ended."""
+    engine, family = os.getpid(), [os.getpid()]
+    monkeypatch.setattr(waits, "waited", lambda thread: 0.0 if str(engine) in thread.parts else 0.25)
+    found = waits.Waits(lambda: family)
+    for wanted in (0.25, 0.5):
+        with spinning(1) as compiler:
+            family += compiler
+            found.look()
+        assert found.seconds == wanted
+        found.look()
+        family.remove(compiler[0])
+    assert found.seconds == 0.5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells how long a thread waited for a core")
