@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import index
@@ -18,7 +19,7 @@ from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.cache_rows import Fitting, acceptable, rows_in
-from kvgpu.memory.page_pool import Pool
+from kvgpu.memory.page_pool import PAGE, Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
@@ -41,11 +42,10 @@ class Pages(Transfers):
         self.numbered: list[Table | None] = []
         self._unused: list[int] = []
 
-    def _open(self, pages: Sequence[int], length: int) -> int:
+    def _open(self, table: Table) -> int:
         """Give a table the lowest number that is not in use."""
-        made = Table(self.pool, pages, length)
         number = heappop(self._unused) if self._unused else len(self.numbered)
-        self.numbered[number : number + 1] = [made]
+        self.numbered[number : number + 1] = [table]
         return number
 
     def _demand(self, sequence: int) -> Table:
@@ -56,7 +56,7 @@ class Pages(Transfers):
 
     def admit(self) -> int:
         """A new sequence of no rows."""
-        return self._open((), 0)
+        return self._open(Table(self.pool, (), 0))
 
     def fork(self, sequence: int, n: int) -> int:
         """A new sequence with the first pages of another; its table is uploaded, and no row moves."""
@@ -64,7 +64,7 @@ class Pages(Transfers):
         if n < 0 or n > table.length:
             raise refusals_page.fork("PAGE-16", n, sequence, table.length)
         pages = table.pages[: self.pool.pages_for(n)]
-        number = self._open(pages, n)
+        number = self._open(Table(self.pool, pages, n, table))
         self.pool.share(pages)
         return number
 
@@ -75,21 +75,21 @@ class Pages(Transfers):
         if n == 0:
             return
         table = self._demand(sequence)
-        new, copied = self._demand_room(table, keys, values)
+        new, copied = self._demand_room(table, keys, values, n)
         source = self.pool.codec.staged(keys, values)
         if new or copied:
             self._extend(table, new, copied)
         self.pool.scatter(source, table.there, table.length)
         table.length += n
 
-    def _demand_room(self, table: Table, keys: Any, values: Any) -> tuple[int, bool]:
-        """Count the pages that new rows need, and tell whether the last page has to be copied before."""
+    def _demand_room(self, table: Table, keys: Any, values: Any, n: int) -> tuple[int, bool]:
+        """Count the pages that n new rows need, and tell whether the last page has to be copied before."""
         if not self._fitting(keys, values):
             raise refusals.rows("CACHE-2", self.config, keys, values)
-        n, free = rows_in(keys), len(self.pool.free)
-        new = self.pool.pages_for(table.length + n) - len(table.pages)
-        partly = table.length < len(table.pages) * self.pool.size
-        copied = partly and self.pool.shared(table.pages[-1])
+        pool, pages = self.pool, table.pages
+        room, free = len(pages) * pool.size - table.length, len(pool.free)
+        new = 0 if n <= room else pool.pages_for(n - room)
+        copied = room > 0 and pool.shared(pages[-1])
         if new > free:
             raise refusals_page.full("PAGE-13", n, new, free)
         if copied and new == free:
@@ -98,13 +98,12 @@ class Pages(Transfers):
 
     def _extend(self, table: Table, new: int, copied: bool) -> None:
         """Give a table more pages; a shared last page is copied first."""
-        taken = self.pool.take(new + copied)
-        if copied:
-            shared = table.pages.pop()
-            self.pool.copy(shared, taken[0], table.length - len(table.pages) * self.pool.size)
-            self.pool.tables[shared] -= 1
-        self.pool.number(table.there, len(table.pages), taken)
-        table.pages.extend(taken)
+        pool, pages, first = self.pool, table.pages, len(table.pages) - copied
+        taken = [pool.parted(pages[first], table.length - first * pool.size)] if copied else []
+        if new:
+            taken += pool.take(new)
+        pool.number(table.there, first, taken)
+        pages[first:] = array(PAGE, taken)
 
     def truncate(self, sequence: int, to: int) -> None:
         """Make a sequence shorter; nothing is launched, unless pages are poisoned."""
@@ -213,7 +212,7 @@ class Pages(Transfers):
             return empty(self.config, queries, out)
         sequence = of or 0
         table, n = self._demand(sequence), rows_in(keys)
-        self._demand_room(table, keys, values)
+        self._demand_room(table, keys, values, n)
         end = table.length + n
         demand(self.config, Fit((1,), n, end), queries, how, out)
         rope.demand_attend(how.rope, self.config)

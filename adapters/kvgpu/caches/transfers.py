@@ -7,12 +7,10 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from kvgpu.caches import parcels
 from kvgpu.memory.buffers import Workspace
-from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.page_pool import PAGE, Pool
+from kvgpu.runtime import Block
 from kvspec.contract import Pair
 from kvspec.geometry import Config
 from kvspec.parcels import Parcel
@@ -20,13 +18,15 @@ from kvspec.refusals import parcels as refusals
 
 
 class Table:
-    """The block table of a sequence, and its length. `there` is the table on the device, with room for every page
-    of the pool; only the entries of `pages` are read."""
+    """The block table of a sequence, and its length: of these pages, or of the first ones of another table. `there`
+    is the table on the device, with room for every page of the pool; only the entries of `pages` are read."""
 
-    def __init__(self, pool: Pool, pages: Sequence[int], length: int) -> None:
-        self.pages, self.length, self.there = array(PAGE, pages), length, pool.room()
-        if pages and not pool.rows.by_hand.number(self.there, 0, pages):
-            pool.space.runtime.upload(np.array(pages, ENTRY), self.there)
+    there: Block
+    __slots__ = ("length", "pages", "there")
+
+    def __init__(self, pool: Pool, pages: Sequence[int], length: int, of: Table | None = None) -> None:
+        self.pages = pages if isinstance(pages, array) else array(PAGE, pages)
+        self.length, self.there = length, pool.table(self.pages, None if of is None else of.there)
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Transfers(ABC):
         """The table of a sequence. Refuses one that is not in use."""
 
     @abstractmethod
-    def _open(self, pages: Sequence[int], length: int) -> int:
-        """A new sequence of these pages: its number."""
+    def _open(self, table: Table) -> int:
+        """A new sequence with this table: its number."""
 
     def pack(self, sequence: int = 0) -> Parcel:
         """Download the rows of a sequence as they are kept: one launch."""
@@ -78,10 +78,10 @@ class Transfers(ABC):
     def _written(self, rows: Pair, pages: Sequence[int], n: int) -> int:
         """A new sequence of these pages, with these rows."""
         place = parcels.received(self.space, self.config, rows)
-        number = self._open(pages, n)
+        table = Table(self.pool, pages, n)
         if place is not None:
-            self.pool.scatter(place, self._demand(number).there, 0)
-        return number
+            self.pool.scatter(place, table.there, 0)
+        return self._open(table)
 
     def send(self, sequence: int) -> int:
         """Begin to send the rows of a sequence; nothing is launched."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -25,11 +24,11 @@ LENGTH = np.dtype(np.int64)
 """A length on the device."""
 
 
-class ByHand:
-    """The slots of a place, while its blocks are allocated. Each method tells whether the host did the work, which
-    it does while the device rests and the rows are few; if not, the caller launches a kernel.
+class Hand:
+    """Reaches the blocks of a runtime. Each method of a subclass tells whether the host did the work, which it does
+    while the device rests and the rows are few; if not, the caller launches a kernel.
 
-    Heads are counted as in the place's geometry: head h begins `h * slots` rows behind the first one. A row is one
+    Heads are counted as in a place's geometry: head h begins `h * slots` rows behind the first one. A row is one
     element, of bytes without a meaning."""
 
     def __init__(self, runtime: Runtime, geometry: Geometry, place: Place) -> None:
@@ -41,6 +40,23 @@ class ByHand:
         self._reaching = runtime if isinstance(runtime, Reaching) else Never()
         self._resting = self._reaching.resting
         self._pairs = place.keys is place.values and geometry.k_bytes == geometry.v_bytes
+
+    def _reached(self, block: Block) -> Array:
+        """Give the bytes of a block where they lie, `[nbytes]`, u8."""
+        if block.reached is None:
+            assert block.handle is not None, "a block that was released is written or read"
+            block.reached = self._reaching.reach(block)
+        return block.reached
+
+    def _numbers(self, dtype: np.dtype[np.signedinteger], block: Block) -> Array:
+        """Give the numbers of a block where they lie; all are of one dtype."""
+        if block.numbers is None:
+            block.numbers = self._reached(block).view(dtype)
+        return block.numbers
+
+
+class ByHand(Hand):
+    """The slots of a place, while its blocks are allocated."""
 
     @cached_property
     def _rows(self) -> tuple[Array, Array]:
@@ -57,24 +73,6 @@ class ByHand:
         strides = self._k_bytes, apart, place.slots * self._k_bytes
         shape = place.slots, 2, self._heads
         return ndarray(shape, self._key, self._reached(place.keys), place.keys_at, strides)
-
-    @cached_property
-    def _lines(self) -> tuple[tuple[Array, int], ...]:
-        """Give the bytes of keys and of values where they lie, `[heads, bytes of all slots]`; and of a row."""
-        place = self._place
-        keys = self._reached(place.keys)[place.keys_at :], self._k_bytes
-        values = self._reached(place.values)[place.values_at :], self._v_bytes
-        heads, slots = self._heads, place.slots
-        return tuple(
-            (there[: heads * slots * width].reshape(heads, slots * width), width) for there, width in (keys, values)
-        )
-
-    def _reached(self, block: Block) -> Array:
-        """Give the bytes of a block where they lie, `[nbytes]`, u8."""
-        if block.reached is None:
-            assert block.handle is not None, "a block that was released is written or read"
-            block.reached = self._reaching.reach(block)
-        return block.reached
 
     def put(self, source: Place, slot: int, first: int, heads: int) -> bool:
         """Write a packed row of some heads to a slot of as many heads, from the `first` on."""
@@ -100,13 +98,6 @@ class ByHand:
         keys, values, end = *self._rows, first + heads
         keys[slot, first:end] = ndarray(heads, self._key, self._reached(k), keys_at)
         values[slot, first:end] = ndarray(heads, self._value, self._reached(v), values_at)
-
-    def put_through(self, table: Block, position: int, source: Place, heads: int) -> bool:
-        """Write a packed row to where a block table says that a position lies, if places are pages."""
-        if not self._resting():
-            return False
-        entry, slot = divmod(position, self._place.slots)
-        return self.put(source, slot, self._numbers(ENTRY, table).item(entry) * heads, heads)
 
     def put_behind(self, lengths: Block, first: int, groups: int, source: Place, heads: int) -> bool:
         """Write a packed row of each of some groups of heads behind their length, and advance that, where it is the
@@ -134,29 +125,6 @@ class ByHand:
             _put_behind(there, ends, ndarray((layers, sequences, heads), rows.dtype, self._reached(block), at))
         self._numbers(LENGTH, lengths)[: sequences * layers] += 1
         self._meter.device_to_device += layers * sequences * heads * self._each
-        return True
-
-    def number(self, table: Block, first: int, pages: Sequence[int]) -> bool:
-        """Write entries of a block table, from `first` on."""
-        if not self._resting():
-            return False
-        self._numbers(ENTRY, table)[first : first + len(pages)] = pages
-        return True
-
-    def _numbers(self, dtype: np.dtype[np.signedinteger], block: Block) -> Array:
-        """Give the numbers of a block where they lie; all are of one dtype."""
-        if block.numbers is None:
-            block.numbers = self._reached(block).view(dtype)
-        return block.numbers
-
-    def copy(self, first: int, to: int, heads: int, rows: int) -> bool:
-        """Copy the first rows of some heads to as many others."""
-        if heads * rows > self._most or not self._resting():
-            return False
-        assert self._place.keys.handle is not None, f"{self._place} was released"
-        for lines, width in self._lines:
-            lines[to : to + heads, : rows * width] = lines[first : first + heads, : rows * width]
-        self._meter.device_to_device += heads * rows * self._each
         return True
 
 

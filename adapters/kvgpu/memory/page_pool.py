@@ -12,6 +12,7 @@ import numpy as np
 from kvgpu.memory.buffers import LINE, Rows, Workspace
 from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.layout import Geometry, Place, move, replace
+from kvgpu.memory.pages_by_hand import PagesByHand
 from kvgpu.memory.row_forms import Codec
 from kvgpu.runtime import EACH, Block, Started, Work, completed, prepared
 from kvspec.contract import Pair
@@ -22,6 +23,9 @@ PAGE = "q"
 
 COUNT = np.dtype(PAGE)
 """The same for numpy."""
+
+ONE = np.int64(1)
+"""One table: numpy adds it sooner than Python's 1."""
 
 BEGINS = 3, 6, 7
 """The integers of the launch that say the first position, and where packed keys and values begin."""
@@ -44,13 +48,23 @@ class Pool:
         if config.debug:
             self._poison(0, config.pages)
 
+    @cached_property
+    def by_hand(self) -> PagesByHand:
+        """Give what the host may do itself."""
+        return PagesByHand(self.space.runtime, self.geometry, self.rows.place, self.total)
+
     def pages_for(self, rows: int) -> int:
         """Count the pages for this many rows."""
         return (rows + self.size - 1) // self.size
 
-    def room(self) -> Block:
-        """Give memory for a table of every page: of one that nobody has any longer, if there is such."""
-        return self.spare.pop() if self.spare else self.space.runtime.allocate(self.total * ENTRY.itemsize)
+    def table(self, pages: Sequence[int], of: Block | None = None) -> Block:
+        """Give a table of these pages, which begins a table `of` others if one is given. It has room for every
+        page, in memory that nobody has any longer if there is such."""
+        made = self.spare.pop() if self.spare else self.space.runtime.allocate(self.total * ENTRY.itemsize)
+        by_hand, count = self.by_hand, len(pages)
+        if count and not (by_hand.number(made, 0, pages) if of is None else by_hand.follow(made, of, count)):
+            self.space.runtime.upload(np.array(pages, ENTRY), made)
+        return made
 
     def take(self, count: int) -> list[int]:
         """Take the lowest free pages, each for one table; the caller has checked that enough are free."""
@@ -61,7 +75,10 @@ class Pool:
 
     def share(self, table: Sequence[int]) -> None:
         """Add a table to these pages, of which no two are the same."""
-        self.tables[np.asarray(table, COUNT)] += 1
+        pages = np.asarray(table, COUNT)
+        counts = self.tables[pages]
+        counts += ONE
+        self.tables[pages] = counts
 
     def shared(self, page: int) -> bool:
         """Tell whether several tables have a page."""
@@ -93,22 +110,28 @@ class Pool:
         keys_at = whole.keys_at + rows * self.geometry.k_bytes
         return replace(whole, keys_at=keys_at, values_at=whole.values_at + rows * self.geometry.v_bytes)
 
+    def parted(self, page: int, rows: int) -> int:
+        """Take a page in place of a shared one, of which a table is removed: the first rows are copied to it."""
+        taken = heappop(self.free)
+        self.copy(page, taken, rows)
+        self.tables[taken] = 1
+        self.tables[page] -= ONE
+        return taken
+
     def copy(self, page: int, to: int, rows: int) -> None:
         """Copy the first rows of one page to another; one launch."""
-        heads = self.config.kv_heads
-        if not self.rows.by_hand.copy(page * heads, to * heads, heads, rows):
+        if not self.by_hand.copy(page, to, rows):
             move(self.space.runtime, self.geometry, rows, self.page(page).span(), self.page(to).span())
 
     def number(self, table: Block, first: int, pages: Sequence[int]) -> None:
         """Write entries of a block table on the device, from `first` on; one launch for each run of pages."""
-        by_hand = self.rows.by_hand.number(table, first, pages)
-        for page, count in () if by_hand else runs(pages):
+        for page, count in () if self.by_hand.number(table, first, pages) else runs(pages):
             self.space.runtime.launch("number", Work(1, count), table, first, count, page)
             first += count
 
     def scatter(self, rows: Place, table: Block, first: int) -> None:
         """Copy packed rows to the pages of a table, from position `first` on; one launch."""
-        if rows.slots > 1 or not self.rows.by_hand.put_through(table, first, rows, self.config.kv_heads):
+        if rows.slots > 1 or not self.by_hand.put(table, first, rows):
             self._through(rows, table, first, gather=False)
 
     def gathered(self, table: Block, n: int) -> Pair:

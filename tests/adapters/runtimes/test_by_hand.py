@@ -196,21 +196,42 @@ def test_where_rows_lie_is_known_until_they_come_with_others_or_in_another_layou
     assert source(fast.runtime, 1, keys[:1], values[:1]) == first
 
 
-def test_keys_and_values_of_one_width_or_two_in_one_block_or_two(fast: Any) -> None:
+@pytest.mark.parametrize("kind", ["growing", "page"])
+@pytest.mark.parametrize("widths", [(5, 5), (5, 2)], ids=["one width", "two widths"])
+def test_keys_and_values_of_one_width_or_two_in_one_block_or_two(
+    widths: tuple[int, int], kind: str, fast: Any
+) -> None:
     """Rows of one width in one block are written by one assignment, those behind their values by two."""
-    for widths in ((5, 5), (5, 2)):
-        config = Config(dtype="f16", step=4, kv_heads=3, k_dim=widths[0], v_dim=widths[1])
-        keys, values = (RANDOM.integers(0, 1 << 16, (1, 3, 1, dim), np.uint16).view(np.float16) for dim in widths)
-        behind, before = fast.place(values, keys)
-        for given in (fast.place(keys, values), (*fast.place(keys), *fast.place(values)), (before, behind)):
-            cache = fast.open("growing", config)
-            cache.append(*fast.place(keys, values))
-            launches = fast.runtime.meter.launches
-            cache.append(*given)
-            found = cache.read("state")
-            assert fast.runtime.meter.launches == launches
-            for array, wanted in zip(found, (keys, values), strict=True):
-                assert array[:, :, 1].tobytes() == wanted.tobytes()
+    config = CONFIGS[kind].changed(dtype="f16", batch=1, k_dim=widths[0], v_dim=widths[1])
+    keys, values = (RANDOM.integers(0, 1 << 16, (1, 3, 1, dim), np.uint16).view(np.float16) for dim in widths)
+    behind, before = fast.place(values, keys)
+    for given in (fast.place(keys, values), (*fast.place(keys), *fast.place(values)), (before, behind)):
+        cache = fast.open(kind, config)
+        if kind == "page":
+            cache.admit()
+        cache.append(*fast.place(keys, values))
+        launches = fast.runtime.meter.launches
+        cache.append(*given)
+        assert fast.runtime.meter.launches == launches
+        found = cache.read_sequence(0) if kind == "page" else cache.read("state")
+        for array, wanted in zip(found, (keys, values), strict=True):
+            assert array[..., 1, :].tobytes() == wanted.tobytes()
+
+
+def test_a_fork_copies_its_own_page_alone(fast: Any) -> None:
+    """Every byte of a pool is as it was but for the page that was copied, whoever does it."""
+    config = CONFIGS["page"].changed(dtype="f16", page_size=3)
+    first, second = rows("page", config, 8), rows("page", config)
+    found = []
+    for on in (fast, adapter()):
+        cache = on.open("page", config)
+        cache.append(*on.place(*first), cache.admit())
+        before = cache.pool.space.runtime.download(cache.pool.rows.block, 0, cache.pool.rows.block.nbytes)
+        cache.append(*on.place(*second), cache.fork(0, 8))
+        after = cache.pool.space.runtime.download(cache.pool.rows.block, 0, cache.pool.rows.block.nbytes)
+        assert cache.table(1) == [0, 1, 3] and cache.references()[:4] == [2, 2, 1, 1]
+        found.append((before.tobytes(), after.tobytes()))
+    assert found[0] == found[1] and found[0][0] != found[0][1]
 
 
 def test_pages_are_counted_by_their_tables(fast: Any) -> None:
