@@ -17,7 +17,7 @@ from kvconform.generate.strategies.walk_moves import LATE, Scale
 from kvconform.generate.walks import BESIDE, LATENT, LENGTH, LONG, MANY, PROMPTS, SCALES, Walks, moves
 from kvconform.judge import trial
 from kvconform.oracle.follow import ModelledTrace
-from kvspec.contract import CHAPTERS, Description, description
+from kvspec.contract import CHAPTERS, Description, Pair, description
 from kvspec.notation import from_sentence
 from kvspec.operations.table import cache_of
 from kvspec.session.driver import Session
@@ -45,9 +45,9 @@ class Flight(NamedTuple):
 
 
 @cache
-def walked(scale: Scale, chapters: frozenset[str] = POOLS) -> tuple[Trace, ...]:
-    """The walks of a pool in a run of any length."""
-    return tuple(Walks("page", chapters, scale, few=True).all())
+def walked(scale: Scale, chapters: frozenset[str] = POOLS, kind: str = "page") -> tuple[Trace, ...]:
+    """The walks of a pool, or another kind, in a run of any length."""
+    return tuple(Walks(kind, chapters, scale, few=True).all())
 
 
 def flights(trace: Trace) -> Iterator[Flight]:
@@ -150,6 +150,40 @@ def forgotten(do: Any, pool: Any) -> Callable[..., Any]:
     return lambda *given: None
 
 
+def taken_late(do: Any, pool: Any) -> Callable[..., Any]:
+    """What arrives when its transfer has ended is taken as a new sequence."""
+    return lambda transfer, *parts: do(transfer, *parts) if flies(pool, transfer) else pool.unpack(*parts)
+
+
+def given_up(do: Any, pool: Any) -> Callable[..., Any]:
+    """The pool remembers which pages a transfer had that was lost."""
+
+    def lose(transfer: int) -> None:
+        flying = pool.in_flight.get(transfer)
+        do(transfer)
+        pool.given_up = flying.table if flying.expected else []
+
+    return lose
+
+
+def written_late(do: Any, pool: Any) -> Callable[..., Any]:
+    """What arrives when its transfer was lost is refused, but its rows are written to pages that it had."""
+
+    def arrive(transfer: int, *parts: Any) -> Any:
+        table = getattr(pool, "given_up", [])
+        if table and not flies(pool, transfer) and parts[0].offset <= len(table) * pool.config.page_size:
+            keys, values = pool.found(parts, range(parts[0].offset))
+            pool.pool.write(table, 0, Pair(keys[0], values[0]))
+        return do(transfer, *parts)
+
+    return arrive
+
+
+def flies(pool: Any, transfer: int) -> bool:
+    """Tell whether a transfer is in flight."""
+    return transfer < len(pool.transfers()) and pool.transfers()[transfer] >= 0
+
+
 def other_end(do: Any, pool: Any) -> Callable[..., Any]:
     """One row more is expected."""
     return lambda n: do(n + 1)
@@ -177,13 +211,19 @@ PLANTED = {
     ),
     "lose, values of 128": (lambda p: p.config.v_dim >= 128, {"lose": forgotten}),
     "lose, of three in flight": (lambda p: len([n for n in p.transfers() if n >= 0]) >= 3, {"lose": forgotten}),
+    "late rows taken, from 33 heads on": (lambda p: p.config.kv_heads >= 33, {"arrive": taken_late}),
+    "late rows written, keys of 257": (
+        lambda p: p.config.k_dim >= 257,
+        {"lose": given_up, "arrive": written_late},
+    ),
 }
 """Bugs of transfers that begin at a size, by what they are."""
 
 
-def differs(adapter: Any, about: Description) -> bool:
+def differs(adapter: Any, about: Description, kind: str = "page") -> bool:
     """Whether a walk at a scale of geometry or length shows that an adapter is wrong."""
-    for trace in (trace for scale in (LATENT, MANY, BESIDE, LENGTH) for trace in walked(scale)):
+    chapters = frozenset({kind, "parcels"})
+    for trace in (t for scale in (LATENT, MANY, BESIDE, LENGTH) for t in walked(scale, chapters, kind)):
         level = trial.level_of(trace, about)
         if trial.run(trace, Session(adapter, trial.observables(trace, about, level)), about, level).failed:
             return True
@@ -195,6 +235,19 @@ def test_a_bug_of_a_transfer_that_begins_at_a_size_is_found(name: str) -> None:
     when, bugs = PLANTED[name]
     adapter = wrong(when, **bugs)
     assert differs(adapter, description(Reference().describe()))
+
+
+class OfAnyStep(Reference.caches["layers"]):  # type: ignore[name-defined, misc]
+    """Many layers, whose parts are taken for those of the first one's step."""
+
+    def unpack(self, *parts: Any) -> None:
+        """Take the parts for one step's."""
+        many, step = len(self.own) >= 9, parts[0].descriptor["offset"]
+        super().unpack(*(p._replace(descriptor={**p.descriptor, "offset": step}) if many else p for p in parts))
+
+
+def test_a_part_of_a_layer_that_comes_late_is_found() -> None:
+    assert differs(having(layers=OfAnyStep)(), description(Reference().describe()), "layers")
 
 
 def test_a_right_pool_is_not_accused() -> None:

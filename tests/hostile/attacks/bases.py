@@ -26,7 +26,7 @@ KINDS_BESIDE = {
     "ragged": ("growing",),
     "bucket": ("attention",),
     "copy": ("mem",),
-    "layers": ("questions",),
+    "layers": ("questions", "parcels"),
     "keyed": (),
 }
 """What a cache of the reference of one kind claims beside it."""

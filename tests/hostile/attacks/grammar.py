@@ -36,7 +36,7 @@ CHAPTER_OF = {
     "snapshot": "snapshot",
     "restore": "snapshot",
     "rotate": "rope",
-    **dict.fromkeys(("unpack", *TRANSFERS), "parcels"),
+    **dict.fromkeys(("pack", "unpack", *TRANSFERS), "parcels"),
     "can_append": "questions",
     "can_restore": "questions",
     "meter": "residency",
@@ -70,7 +70,7 @@ class Attack(NamedTuple):
             return "batch"
         if self.where.method == "read_sequence" and self.where.kind == "store":
             return "batch"
-        if self.base.kind in ("layers", "keyed"):
+        if self.base.kind in ("layers", "keyed") and self.where.method not in ("pack", "unpack"):
             return self.base.kind
         if form_of(self.trigger.id):
             return "forms"
@@ -127,7 +127,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "attention": ("attend",),
     "mem": ("plan", "held"),
     "questions": ("can_append", "can_restore"),
-    "parcels": ("unpack",),
+    "parcels": ("pack", "unpack"),
     "batch": ("step", "scatter", "rollback_sequence", "reset_batch", "read_sequence"),
 }
 """The methods that attacks are on, by the chapters that a base claims."""
@@ -233,7 +233,7 @@ NEEDS = {
         ("attend", "queries were answered", "several splits", "a softcap", "learned sinks"), "attention"
     ),
     **dict.fromkeys(("scatter", "step", "batch", "a batch is there", "loaded after a batch"), "batch"),
-    **dict.fromkeys(("send", "expect"), "parcels"),
+    **dict.fromkeys(("send", "expect", "unpack"), "parcels"),
     "a snapshot is alive": "snapshot",
     "something is captured": "batch",
     **dict.fromkeys(("rotated in attention", *TURNED), "rope"),

@@ -1,7 +1,9 @@
-"""Large traces of parcels and of pages in flight: many rows, many transfers at once, many one after another."""
+"""Large traces of parcels and of pages in flight: many rows, many transfers at once, many one after another. Of
+layers many rows, many layers, and many rows of an encoder."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from random import Random
 
@@ -26,6 +28,51 @@ def _packed(kind: str, b: int, random: Random) -> str:
     between = random.choice(("append 2", "free", "free; append 1"))
     reach = unseen(*chunks(b - 1, random), "append 1")
     return f"{kind} {NARROW}{fields}: {reach}pack x; {between}; {carried}; unpack y; append 1; append 2; view"
+
+
+def _of_layers(b: int, random: Random) -> str:
+    """Pack b rows of unlike layers. The cache goes on, then takes them back: layers in another order and layout."""
+    window, chunk = (max(2, some(b, random, 4)) for _ in range(2))
+    carried = f"carry x y axes={random.choice(ORDERS)} page={some(b, random, 1, 16)} layers=2,0,3,1"
+    between = random.choice(("append 2", "free", "free; append 1"))
+    reach = unseen(*chunks(b - 1, random), "append 1")
+    start = f"layers {NARROW} of=full,window:{window},chunk:{chunk},conv:3 layers=4"
+    return f"{start}: {reach}pack x; {between}; {carried}; unpack y; append 1; append 2"
+
+
+VIEWS = ("full", "window:2", "chunk:2", "sinks:1:1", "conv:2", "state")
+"""What layers see of which there are many."""
+
+
+def _many_layers(b: int, random: Random) -> str:
+    """Pack b layers. Half of them come back in one parcel, and the others, the last first, in another layout."""
+    of, first = ",".join(random.choice(VIEWS) for _ in range(b)), -(-b // 2)
+    halves = (range(first), range(b - 1, first - 1, -1))
+    ways = zip("yz", halves, random.sample(ORDERS, 2), strict=True)
+    carried = [f"carry x {name} axes={axes} page=2 layers={_listed(half)}" for name, half, axes in ways if half]
+    parcel = "collect z y w; unpack w" if b > 1 else "unpack y"
+    return (
+        f"layers {NARROW} of={of} layers={b}: append 3; pack x; append 1; {'; '.join(carried)}; {parcel}; append 1"
+    )
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _encoded(b: int, random: Random) -> str:
+    """Pack b rows of an encoder beside few of tokens; they come back in the place of others, or of none."""
+    between = random.choice(("append 2", "free", "free; encode 2"))
+    carried = f"carry x y axes={random.choice(ORDERS)} page={some(b, random, 1, 16)} layers=2,1,0"
+    start = f"layers {NARROW} of=cross,full,cross layers=1: encode {b}; append 2"
+    return f"{start}; pack x; {between}; {carried}; unpack y; append 1"
+
+
+def _called_of_layers(b: int, random: Random) -> str:
+    """Pack layers b times, and each time take back what the first of them had."""
+    each = [f"append 1; carry x y axes={random.choice(ORDERS)} page=2 layers=2,1,0; unpack y" for _ in range(b)]
+    start = f"layers {SEVERAL} of=window:2,full,state layers=3: append 3; pack x"
+    return f"{start}; {'; '.join(each)}; append 1; pack z; unpack z; append 1"
 
 
 def _flying(b: int, random: Random) -> str:
@@ -80,5 +127,9 @@ RECIPES = (
     Recipe("parcels", "rows in flight", _flying, most=4097, beside=("page",)),
     Recipe("parcels", "transfers at once", _at_once, most=513, beside=("page",)),
     Recipe("parcels", "transfers in turn", _in_turn, 513, 255, beside=("page",)),
+    Recipe("parcels", "rows packed of layers", _of_layers, most=2049, beside=("layers",)),
+    Recipe("parcels", "layers packed", _many_layers, most=65, beside=("layers",)),
+    Recipe("parcels", "rows packed of an encoder", _encoded, most=1025, beside=("layers",)),
+    Recipe("parcels", "calls of parcels of layers", _called_of_layers, at=(SLOW,), beside=("layers",)),
     Recipe("parcels", "calls of transfers", _called, at=(SLOW,), beside=("page",)),
 )

@@ -158,6 +158,9 @@ EXPLORATIONS = (
     Exploration("layers-of-ranks", ("layers",), explored_ranks, "layers"),
 )
 
+OTHERS_FIRST = "pack x; carry x y axes=PNBHD page=9 layers={rest}"
+"""All parts but one."""
+
 WALKED = (
     "pack x; append 1; unpack x; append 1",
     f"pack x; carry x y axes={ORDERS[3]} page=16 layers=2,1,0,3,4; free; unpack y; append {{n}}",
@@ -167,5 +170,7 @@ WALKED = (
     "pack x; carry x y axes=BHPND layers=0,1; unpack y",
     f"pack {LATE}",
     f"unpack {{{LATE}}}",
+    f"{OTHERS_FIRST}; carry {{{LATE}}} z axes=BPNHD page=5 layers={{late}}; collect y z w; unpack w",
+    f"{OTHERS_FIRST}; carry {{{LATE}}} z axes={TOGETHER[0]} layers={{late}}; collect z y w; unpack w",
 )
-"""Moves of a walk."""
+"""Moves of a walk. In the last two the part of a layer comes late: mostly it is of another step."""

@@ -14,7 +14,16 @@ from kvconform.generate.strategies.configs import geometry, mostly
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.trace_builder import Drawing
-from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale, beyond, inside, of_parcels, unseen
+from kvconform.generate.strategies.walk_moves import (
+    Moves,
+    Numbers,
+    Scale,
+    beyond,
+    inside,
+    of_parcels,
+    of_parts,
+    unseen,
+)
 from kvspec.geometry import Config, encoded_layers
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -266,7 +275,7 @@ def _numbers(session: Any, random: Random) -> Numbers:
         found |= {"encoded": random.choice((1, 2, 5)), "none": 0}
     if saved is not None:
         found |= {"stop": saved.stop, "within": inside(saved.stop, random), "later": saved.stop + 1}
-    return found | of_parcels(session)
+    return found | of_parcels(session) | of_parts(session, random)
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:

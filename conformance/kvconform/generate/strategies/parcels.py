@@ -228,8 +228,12 @@ TRANSFERS = (
     f"{BROUGHT}; arrive {{coming}} v",
     f"{BROUGHT}; carry v u axes=BPNHD page=2 cut=1; arrive {{coming}} u",
     "pack v sequence={s}; arrive {sending} v",
+    "pack v sequence={s}; arrive {over} v",
+    f"{BROUGHT}; lose {{coming}}; append {{n}} sequence={{s}}; arrive {{coming}} v",
+    f"{BROUGHT}; lose {{coming}}; send {{s}}; arrive {{coming}} v",
 )
-"""Moves of rows in flight. They begin and end apart, so that all other moves of a pool lie between."""
+"""Moves of rows in flight. They begin and end apart, so that all other moves of a pool lie between. The last
+three are late: the reader gave up, and its pages and its number may be another's."""
 
 WALKS = Moves(
     {

@@ -83,6 +83,15 @@ def of_parcels(session: Any) -> Numbers:
     return {LATE: LATE} if LATE in session.parcels else {}
 
 
+def of_parts(session: Any, random: Random) -> Numbers:
+    """Draw a layer whose part comes late, and name the others. There are none unless a parcel waits."""
+    count = len(session.caches["A"].sorts())
+    if LATE not in session.parcels or count < 2:
+        return {}
+    late = random.randrange(count)
+    return {"late": late, "rest": ",".join(str(number) for number in range(count) if number != late)}
+
+
 LATE = "waiting"
 """The name of a parcel that is unpacked by a later move."""
 

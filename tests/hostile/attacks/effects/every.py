@@ -23,6 +23,7 @@ from hostile.attacks.effects.methods import (
     suiting,
 )
 from hostile.attacks.effects.numbers import LISTS, PLACED, TARGETS, number, swapped
+from hostile.attacks.effects.parts import PACKED, TAKEN, packed
 from hostile.attacks.effects.refusals import changed, left_out, looked_up, spoiled, taken
 from hostile.attacks.effects.rows import ROWS
 from hostile.attacks.wrapper import Where
@@ -78,6 +79,16 @@ def effects() -> list[Effect]:
         *(
             Effect(name, sort, partial(folded, alter), Where("layers", "states").__eq__, ("fold",))
             for name, (sort, alter) in FOLDED.items()
+        ),
+        *(
+            Effect(
+                name, sort, partial(packed, alter), Where("layers", "pack").__eq__, ("brings", "packed", "spans")
+            )
+            for name, (sort, alter) in PACKED.items()
+        ),
+        *(
+            Effect(name, sort, make, Where("layers", "unpack").__eq__, (*SHOWN, "fold"))
+            for name, (sort, make) in TAKEN.items()
         ),
         Effect("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
         Effect("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),

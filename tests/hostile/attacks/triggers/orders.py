@@ -20,7 +20,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "ragged": ("trim", "reorder", "filter", "repeat", "extend"),
     "bucket": ("cut", "sync", "unbind", "bind", "encode", "block", "prefill"),
     "copy": ("alias",),
-    "layers": ("rewind", "free"),
+    "layers": ("rewind", "free", "unpack"),
     "keyed": ("request", "finish", "abort", "accept", "evict", "clear"),
     "round": ("draft",),
 }

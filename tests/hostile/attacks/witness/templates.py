@@ -149,6 +149,9 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
             "append 1 layers=99",
         ),
         *("rewind {p}", "rewind {p}", "free", "ask {p}", "append {n}; rewind {p}; append 1"),
+        *("pack x", *PARCELS[:3], "pack x; carry x y axes=PNBHD page=2 layers=2,0,1; rewind {p}; unpack y"),
+        *("pack x; carry x y axes=BPNHD layers=0; unpack y", "pack x; append 1; pack y; collect x y w; unpack w"),
+        "append {n}; pack x; free; append {n}; append 1; unpack x",
     ),
     "keyed": (
         *("request xy", "request xyxy chunk=1", "request xyxyzz", "request yx salt=a", "request xyz adapter=b"),
