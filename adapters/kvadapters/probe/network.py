@@ -72,6 +72,19 @@ class Layer:
         """The matrices of queries, keys, values and what attention gives, quick to multiply by."""
         return Thin(self.query), Thin(self.key), Thin(self.value), Thin(self.out)
 
+    @cached_property
+    def apart(self) -> tuple[Thin, Thin, NDArray[np.integer]]:
+        """The matrices of queries and keys without heads that weigh as an earlier one does, and which of those left
+        each head is."""
+        hidden, wide = self.query.shape[1], self.rope.dims if self.rope else HEAD_DIM
+        queries, keys = self.query.reshape(-1, wide, hidden), self.key.reshape(-1, wide, hidden)
+        keys = np.repeat(keys, len(queries) // len(keys), axis=0)
+        seen = dict[bytes, int]()
+        pairs = [query.tobytes() + key.tobytes() for query, key in zip(queries, keys, strict=True)]
+        which = np.array([seen.setdefault(pair, len(seen)) for pair in pairs])
+        _, left = np.unique(which, return_index=True)
+        return Thin(queries[left].reshape(-1, hidden)), Thin(keys[left].reshape(-1, hidden)), which
+
 
 @dataclass(frozen=True)
 class Network:
@@ -151,15 +164,14 @@ class Network:
 
     def _attention(self, layer: Layer, x: Float64, sees: Mask, at: NDArray[np.integer]) -> Float64:
         h, n = self._normed(x), len(x)
-        asked, kept, _, given = layer.thin
+        asked, kept, which = layer.apart
         query = self._turned(layer, asked.of(h), layer.gains and layer.gains[0], at)
         key = self._turned(layer, kept.of(h), layer.gains and layer.gains[1], at)
-        value = self._values(layer, h)
-        key = np.repeat(key, query.shape[1] // key.shape[1], axis=1)
         scores = query.transpose(1, 0, 2) @ key.transpose(1, 2, 0)
-        weights = _softmax(np.where(sees, scores * layer.scale, -np.inf), layer.sink)
-        value = np.repeat(value, query.shape[1] // value.shape[1], axis=1)
-        out = given.of((weights @ value.transpose(1, 0, 2)).transpose(1, 0, 2).reshape(n, -1))
+        weights = _softmax(np.where(sees, scores * layer.scale, -np.inf), layer.sink)[which]
+        value = self._values(layer, h)
+        value = np.repeat(value, len(which) // value.shape[1], axis=1)
+        out = layer.thin[3].of((weights @ value.transpose(1, 0, 2)).transpose(1, 0, 2).reshape(n, -1))
         return out if layer.out_gain is None else self._normed(out) * layer.out_gain
 
     def _values(self, layer: Layer, h: Float64) -> Float64:
