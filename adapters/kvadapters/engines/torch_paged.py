@@ -6,12 +6,13 @@ sequence ends. So the adapter claims no forks, and no truncating. The rows are r
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
+from kvadapters.one_kind import OneKind
+from kvadapters.pools import Pool
 from kvspec.contract import Pair
-from kvspec.errors import CannotRun, Unsupported
-from kvspec.geometry import Config, valid
+from kvspec.errors import CannotRun
+from kvspec.geometry import Config
 
 try:
     import torch
@@ -26,25 +27,21 @@ MOST = 4096
 """Sequences at once."""
 
 
-class Pool:
-    """A table, its buffers `[1, kv_heads, slots, dim]`, and the length of each sequence by its number."""
+class Paged(Pool):
+    """A table, its buffers `[1, kv_heads, slots, dim]`, and the length of each sequence."""
+
+    length = int
 
     def __init__(self, config: Config) -> None:
-        known = config.page_size and config.pages and config.debug in (None, 1)
-        if not valid(config) or config.batch != 1 or not known:
-            raise ValueError(f"no pool of {config}")
-        self.paged = PagedAttention(config.pages, config.page_size, MOST, "cpu")
-        slots, dtype = config.pages * config.page_size, DTYPES[config.dtype]
-        self.buffers = [
-            torch.zeros((1, config.kv_heads, slots, d), dtype=dtype) for d in (config.k_dim, config.v_dim)
-        ]
-        self.lengths = dict[int, int]()
+        super().__init__(config)
+        self.paged = PagedAttention(self.pages, self.size, MOST, "cpu")
+        like = {"dtype": DTYPES[config.dtype]}
+        shapes = ((1, config.kv_heads, self.pages * self.size, d) for d in (config.k_dim, config.v_dim))
+        self.buffers = [torch.zeros(shape, **like) for shape in shapes]
 
     def admit(self) -> int:
         """Take a row of the table."""
-        number = next(i for i in count() if i not in self.lengths)
-        self.lengths[number] = 0
-        return number
+        return self.added(0)
 
     def append(self, keys: Any, values: Any, sequence: int = 0) -> None:
         """Reserve pages, then write rows there."""
@@ -55,26 +52,21 @@ class Pool:
             shape = (1, buffer.shape[1], new[0].shape[2], buffer.shape[3])
             if rows.dtype != buffer.dtype or rows.shape != shape:
                 raise ValueError(f"rows of {rows.dtype} {tuple(rows.shape)}, and not {buffer.dtype} {shape}")
-        begin, row = self.lengths[sequence], torch.tensor([sequence])
+        begin, row = self.all[sequence], torch.tensor([sequence])
         end = begin + new[0].shape[2]
         self.paged.reserve(row, torch.tensor([end]))
         self.paged.assign(row, torch.arange(begin, end)[None], *new, *self.buffers)
-        self.lengths[sequence] = end
+        self.all[sequence] = end
 
     def drop(self, sequence: int) -> None:
         """Erase a row of the table."""
-        del self.lengths[sequence]
+        del self.all[sequence]
         self.paged.erase(torch.tensor([sequence]))
-
-    def sequences(self) -> list[int]:
-        """The length of each sequence."""
-        return [self.lengths.get(i, -1) for i in range(max(self.lengths, default=-1) + 1)]
 
     def read_sequence(self, sequence: int) -> Pair:
         """The rows of a sequence, through the table."""
-        positions = torch.arange(self.lengths[sequence])
-        size = self.paged.page_size
-        slots = self.paged.page_table[sequence, positions // size] * size + positions % size
+        positions = torch.arange(self.all[sequence])
+        slots = self.paged.page_table[sequence, positions // self.size] * self.size + positions % self.size
         return Pair(*(from_engine(buffer[0, :, slots]) for buffer in self.buffers))
 
     def free_pages(self) -> int:
@@ -82,19 +74,5 @@ class Pool:
         return len(self.paged.empty_pages)
 
 
-class Paged:
-    """The adapter."""
-
-    def describe(self) -> dict[str, Any]:
-        """What it claims."""
-        claim = {"level": "visible", "without": ["fork", "truncate", "gather", "peek"]}
-        return {"name": "torch-paged", "version": str(torch.__version__), "chapters": {"page": claim}}
-
-    def open(self, kind: str, config: Config) -> Pool:
-        """A fresh pool."""
-        if kind != "page":
-            raise Unsupported(f"no kind {kind}")
-        return Pool(config)
-
-
-paged = Paged
+WITHOUT = ["fork", "truncate", "gather", "peek"]
+paged = OneKind("torch-paged", "page", Paged, {"without": WITHOUT}, {"version": str(torch.__version__)})

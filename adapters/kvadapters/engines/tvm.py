@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from kvadapters.engines.limits import one_of, one_width
+from kvadapters.one_kind import OneKind
+from kvadapters.pools import Pool
 from kvspec.contract import Pair
-from kvspec.errors import CannotRun, Unsupported
-from kvspec.geometry import DTYPES, Array, Config, valid
+from kvspec.errors import CannotRun
+from kvspec.geometry import DTYPES, Array, Config
 
 try:
     import tvm
@@ -49,26 +51,19 @@ def built(heads: int, dim: int, dtype: str, size: int) -> dict[str, Any]:
     return {name: library[name] for name in made}
 
 
-def nothing(*arguments: Any) -> None:
-    """Attention whose output nobody looks at."""
-
-
-class Pool:
-    """A cache of one layer, and which numbers its caller uses."""
+class Paged(Pool):
+    """A cache of one layer. A sequence is known by the number that its caller gave it."""
 
     def __init__(self, config: Config) -> None:
-        known = config.debug in (None, 1)
-        if not (valid(config) and known and config.batch == 1 and config.page_size and config.pages):
-            raise ValueError(f"no pool of {config}")
+        super().__init__(config)
         dim, dtype = one_width(config), FLOATS[one_of(config, FLOATS)]
-        self.config, self.used = config, set[int]()
-        self.kernels = built(config.kv_heads, dim, dtype, int(config.page_size))
-        self.cache = self._made(config.pages, config.page_size)
+        self.kernels = built(config.kv_heads, dim, dtype, self.size)
+        self.cache = self._made(self.pages, self.size)
 
     def _made(self, pages: int, size: int) -> Any:
         """TVM adds a page to those that tokens need."""
         heads, dim = self.config.kv_heads, self.config.k_dim
-        done, own = convert(nothing), self.kernels
+        done, own = convert(lambda *_: None), self.kernels  # nobody looks at what attention gives
         attend = [["tirx", done] for _ in range(7)]
         room = Shape([8, (pages - 1) * size, pages * size, size, 0])
         like = tvm.runtime.tensor(np.zeros((), DTYPES[self.config.dtype]))
@@ -79,22 +74,15 @@ class Pool:
 
     def admit(self) -> int:
         """Add a sequence."""
-        number = self._free()
-        call("kv_state_add_sequence")(self.cache, number)
-        self.used.add(number)
-        return number
-
-    def _free(self) -> int:
-        return next(n for n in range(len(self.used) + 1) if n not in self.used)
+        call("kv_state_add_sequence")(self.cache, self.unused())
+        return self.added(self.unused())
 
     def fork(self, sequence: int, n: int) -> int:
         """Fork one at a position. The word for the end, -1, is none of this adapter's."""
         if n < 0:
             raise ValueError(f"a fork of {n} rows")
-        number = self._free()
-        call("kv_state_fork_sequence")(self.cache, sequence, number, n)
-        self.used.add(number)
-        return number
+        call("kv_state_fork_sequence")(self.cache, sequence, self.unused(), n)
+        return self.added(self.unused())
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         """Do a forward pass, of some rows. Raises ValueError for rows that no projection of this model makes."""
@@ -111,23 +99,20 @@ class Pool:
 
     def truncate(self, sequence: int, to: int) -> None:
         """Pop rows."""
-        call("kv_state_popn")(self.cache, sequence, self._length(sequence) - to)
+        call("kv_state_popn")(self.cache, sequence, self.length(sequence) - to)
 
     def drop(self, sequence: int) -> None:
         """Remove a sequence."""
         call("kv_state_remove_sequence")(self.cache, sequence)
-        self.used.discard(sequence)
+        del self.all[sequence]
 
-    def _length(self, sequence: int) -> int:
-        return int(call("attention_kv_cache_get_sequence_length")(self.cache, sequence))
-
-    def sequences(self) -> list[int]:
-        """The length that TVM has of each number in use."""
-        return [self._length(n) if n in self.used else -1 for n in range(max(self.used, default=-1) + 1)]
+    def length(self, of: Any) -> int:
+        """What TVM says."""
+        return int(call("attention_kv_cache_get_sequence_length")(self.cache, of))
 
     def read_sequence(self, sequence: int) -> Pair:
         """What the call for debugging shows. It is not asked for no rows."""
-        n, heads, dim = self._length(sequence), self.config.kv_heads, self.config.k_dim
+        n, heads, dim = self.length(sequence), self.config.kv_heads, self.config.k_dim
         found = [tvm.runtime.tensor(np.zeros((1, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
         if n:
             call("attention_kv_cache_debug_get_kv")(self.cache, sequence, 0, n, *found)
@@ -138,21 +123,6 @@ class Pool:
         return int(call("attention_kv_cache_get_num_available_pages")(self.cache))
 
 
-class Paged:
-    """The adapter."""
-
-    def describe(self) -> dict[str, Any]:
-        """What it claims."""
-        claim = {"level": "visible", "without": ["gather", "peek", "scribble"], "part": "copied"}
-        limits = {"dims": {"equal": True}}
-        said = {"name": "tvm-paged", "version": tvm.__version__, "dtypes": list(FLOATS), "limits": limits}
-        return {**said, "chapters": {"page": claim}, "by_adapter": ["sequence"]}
-
-    def open(self, kind: str, config: Config) -> Pool:
-        """A fresh pool."""
-        if kind != "page":
-            raise Unsupported(f"no kind {kind}")
-        return Pool(config)
-
-
-paged = Paged
+CLAIM = {"without": ["gather", "peek", "scribble"], "part": "copied"}
+SAID = {"version": tvm.__version__, "dtypes": [*FLOATS], "limits": {"dims": {"equal": True}}}
+paged = OneKind("tvm-paged", "page", Paged, CLAIM, {**SAID, "by_adapter": ["sequence"]})

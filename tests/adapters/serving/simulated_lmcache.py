@@ -20,13 +20,13 @@ os.environ.setdefault("PYTHONHASHSEED", "0")
 import torch
 from lmcache.v1.cache_engine import LMCacheEngine
 from lmcache.v1.config import LMCacheEngineConfig
-from lmcache.v1.gpu_connector import GPUConnectorInterface
 from lmcache.v1.gpu_connector.gpu_connectors import VLLMPagedMemLayerwiseGPUConnector
 from lmcache.v1.metadata import LMCacheMetadata
 from lmcache.v1.storage_backend import local_cpu_backend
 from lmcache.v1.token_database import ChunkedTokenDatabase
 
 from adapters.serving.kept_rows import Event, Lives, Store, Wrong, answered, row
+from kvadapters.engines.lmcache_device import Device
 
 LAYERS, CHUNK = 2, 4
 AMPLE = 2000
@@ -53,29 +53,8 @@ def rows(name: str, text: list[int]) -> torch.Tensor:
     return torch.tensor(found, dtype=torch.int32)
 
 
-class Device(GPUConnectorInterface):  # type: ignore[misc]
-    """What moves rows between LMCache and a device, which is a tensor here."""
-
-    def from_gpu(self, memory_obj: Any, start: int, end: int, **more: Any) -> None:
-        memory_obj.tensor.copy_(more["device"][:, :, start:end])
-
-    def to_gpu(self, memory_obj: Any, start: int, end: int, **more: Any) -> None:
-        more["device"][:, :, start:end] = memory_obj.tensor
-
-    def batched_from_gpu(self, objects: Any, starts: Any, ends: Any, **more: Any) -> None:
-        for each in zip(objects, starts, ends, strict=True):
-            self.from_gpu(*each, **more)
-
-    def batched_to_gpu(self, objects: Any, starts: Any, ends: Any, **more: Any) -> None:
-        for each in zip(objects, starts, ends, strict=True):
-            self.to_gpu(*each, **more)
-
-    def get_shape(self, num_tokens: int) -> torch.Size:
-        return torch.Size([2, LAYERS, num_tokens, 1])
-
-
 class DeviceByLayers(VLLMPagedMemLayerwiseGPUConnector):  # type: ignore[misc]
-    """The same, layer by layer: an object has `[tokens, 2, 1]`."""
+    """A device that is moved to and from layer by layer: an object has `[tokens, 2, 1]`."""
 
     def __init__(self) -> None:
         pass
@@ -131,7 +110,7 @@ class Engine(Store):
             how |= {"local_disk": self.folder.name, "max_local_disk_size": (self.on_disk * PAGE + 1) / 2**30}
         self.config = LMCacheEngineConfig.from_defaults(**how)
         of = LMCacheMetadata("m", 1, 1, 0, 0, torch.int32, (LAYERS, 2, CHUNK, 1, 1), chunk_size=CHUNK)
-        device = DeviceByLayers() if self.shape == "layers" else Device()
+        device = DeviceByLayers() if self.shape == "layers" else Device(2, LAYERS, 1)
         pools = (lambda *_: None, lambda *_: None)
         self.engine = LMCacheEngine(self.config, of, ChunkedTokenDatabase(self.config, of), device, *pools)
         self.engine.post_init()

@@ -110,6 +110,6 @@ scatter = onnx_scatter.adapter(
     "zero",
 )
 
-copy = onnx_copy.CopyAdapter(
+copy = onnx_copy.adapter(
     "onnx-copy", ReferenceEvaluator, {"version": onnx.__version__, "details": {"opset": onnx_scatter.OPSET}}
 )

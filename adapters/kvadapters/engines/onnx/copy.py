@@ -9,7 +9,6 @@ config that has some, and cuts sources of one length to the rows that are copied
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache as cached
 from typing import Any
 
@@ -19,6 +18,7 @@ from onnx import TensorProto, helper
 from kvadapters.engines.limits import one_of
 from kvadapters.engines.onnx.model import model
 from kvadapters.engines.onnx.scatter import OPSET
+from kvadapters.one_kind import OneKind
 from kvspec.contract import Pair
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, WORDS, Array, Config, valid
@@ -77,22 +77,11 @@ class Buffer:
         return Pair(*(a[0].copy() for a in self.past))
 
 
-@dataclass(frozen=True)
-class CopyAdapter:
-    """Opens buffers of an engine that makes a session of a model."""
+def adapter(name: str, run: Callable[[Any], Any], said: Mapping[str, Any]) -> OneKind:
+    """Make the adapter of an engine, which makes a session of a model by `run`."""
 
-    name: str
-    run: Callable[[Any], Any]
-    said: Mapping[str, Any]
+    def opened(config: Config) -> Buffer:
+        one_of(config, said.get("dtypes", DTYPES))
+        return Buffer(cached(lambda *of: run(scattered(*of))), config)
 
-    def describe(self) -> dict[str, Any]:
-        """What it claims."""
-        claim = {"level": "visible", "without": ["alias"], "laps": "refused"}
-        return {"name": self.name, "chapters": {"copy": claim}, **self.said}
-
-    def open(self, kind: str, config: Config) -> Buffer:
-        """A fresh buffer of zeros. Raises Unsupported for other kinds and dtypes."""
-        if kind != "copy":
-            raise Unsupported(f"no kind {kind}")
-        one_of(config, self.said.get("dtypes", DTYPES))
-        return Buffer(cached(lambda *of: self.run(scattered(*of))), config)
+    return OneKind(name, "copy", opened, {"without": ["alias"], "laps": "refused"}, said)

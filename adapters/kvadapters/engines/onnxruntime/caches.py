@@ -65,7 +65,7 @@ def scatter_session(dtype: str) -> Any:
 scatter = onnx_scatter.adapter("onnxruntime-scatter", lambda config: scatter_session(one_of(config, FLOATS)), SAID)
 
 
-copy = onnx_copy.CopyAdapter("onnxruntime-copy", session, SAID)
+copy = onnx_copy.adapter("onnxruntime-copy", session, SAID)
 
 NAMES = ("query", "key", "value", "past_key", "past_value", "seqlens_k", "total")
 """The inputs of GroupQueryAttention. It takes the lengths after the append, minus one."""

@@ -10,12 +10,12 @@ no sequence owns, and refuses lengths that are none of a block (RAGGED-9).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kvadapters.engines.transformers import caches as one
+from kvadapters.one_kind import OneKind
 from kvadapters.update import FORMS
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
@@ -144,27 +144,14 @@ class EvenBatch:
         return self._fed
 
 
-@dataclass(frozen=True)
-class BatchAdapter:
-    """Opens batches of sequences of one length."""
-
-    name: str
-    batch: type[EvenBatch]
-    without: tuple[str, ...] = ()
-    limits: Mapping[str, Any] | None = None
-
-    def describe(self) -> dict[str, Any]:
-        """What transformers has of them."""
-        said = one.growing.describe() | ({"limits": self.limits} if self.limits else {})
-        own = {"level": "visible", "without": [*WITHOUT, *self.without]}
-        chapters = {"ragged": own} | ({FORMS: {"level": "visible", "with": []}} if self.limits else {})
-        return {**said, "name": f"transformers-{self.name}", "chapters": chapters}
-
-    def open(self, kind: str, config: Config) -> EvenBatch:
-        """A fresh cache. Raises Unsupported for other kinds."""
-        if kind != "ragged":
-            raise Unsupported(f"no kind {kind}")
-        return self.batch(config)
+def adapter(
+    name: str, batch: type[EvenBatch], without: Sequence[str] = (), limits: Mapping[str, Any] | None = None
+) -> OneKind:
+    """Make the adapter of batches of sequences of one length."""
+    said = one.growing.describe() | ({"limits": limits} if limits else {})
+    also = {FORMS: {"level": "visible", "with": []}} if limits else {}
+    own = {each: said[each] for each in said if each not in ("name", "chapters")}
+    return OneKind(f"transformers-{name}", "ragged", batch, {"without": [*WITHOUT, *without]}, own, also)
 
 
-ragged = BatchAdapter("batch", EvenBatch)
+ragged = adapter("batch", EvenBatch)

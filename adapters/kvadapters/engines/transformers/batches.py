@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvadapters.engines.transformers import caches as one
-from kvadapters.engines.transformers.batch import BatchAdapter, EvenBatch
+from kvadapters.engines.transformers.batch import EvenBatch, adapter
 from kvadapters.engines.transformers.linear import convolved, heads
 from kvadapters.engines.transformers.quantized import FORMS, quantized
 from kvspec.errors import CannotRun, Unsupported
@@ -130,8 +130,8 @@ class LinearBatch(HybridBatch):
     at = 1
 
 
-static = BatchAdapter("batch-static", StaticBatch, ("wide", "filter", "repeat"))
-quantized_fp8 = BatchAdapter("batch-quantized", QuantizedBatch, ("wide", "windowed", "trim"), {"form": FORMS})
-encoded = BatchAdapter("batch-encoder-decoder", EncodedBatch, ("wide", "trim"))
-hybrid = BatchAdapter("batch-hybrid", HybridBatch, ("wide", "trim"))
-linear = BatchAdapter("batch-linear", LinearBatch, ("wide", "trim"))
+static = adapter("batch-static", StaticBatch, ("wide", "filter", "repeat"))
+quantized_fp8 = adapter("batch-quantized", QuantizedBatch, ("wide", "windowed", "trim"), {"form": FORMS})
+encoded = adapter("batch-encoder-decoder", EncodedBatch, ("wide", "trim"))
+hybrid = adapter("batch-hybrid", HybridBatch, ("wide", "trim"))
+linear = adapter("batch-linear", LinearBatch, ("wide", "trim"))
