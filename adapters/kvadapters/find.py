@@ -35,6 +35,7 @@ ENGINES = {
     "mlx-batch-rotating": "kvadapters.engines.mlx.caches:batch_rotating",
     "mlx-ragged": "kvadapters.engines.mlx.ragged:ragged",
     "mlx-attention": "kvadapters.engines.mlx.attention:attention",
+    "mlx-keyed": "kvadapters.engines.mlx.prompts:keyed",
     "mlx-layers": "kvadapters.engines.mlx.layers:layers",
     "mlxvlm-growing": "kvadapters.engines.mlx.vlm:growing",
     "mlxvlm-concatenate": "kvadapters.engines.mlx.vlm:concatenate",
