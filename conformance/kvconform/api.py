@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import html
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kvconform.commands import next_command
 from kvconform.commands import run as command
@@ -72,7 +72,7 @@ def run(
 
 def name_of(adapter: str | type) -> str:
     """Name an adapter so that another process finds it. Raises BadInput for a class that is in no module's file."""
-    if isinstance(adapter, str):
+    if isinstance(adapter, str) and adapter:
         return adapter
     if not isinstance(adapter, type):
         raise BadInput(f"an adapter is given by its class or its name, not by {adapter!r:.60}")
@@ -84,19 +84,30 @@ def name_of(adapter: str | type) -> str:
     return f"{adapter.__module__}:{adapter.__qualname__}"
 
 
+class _Parser(ArgumentParser):
+    """Raises BadInput for what the command would end with status 2 for."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(message.removeprefix("argument --"))
+
+
 def _options(
     name: str, quick: bool, chapters: Collection[str], clauses: Collection[str], given: dict[str, Any]
 ) -> Namespace:
-    """The options of `kvconform run`. Raises BadInput for a word where a collection of words is meant."""
-    for what, each in (("chapters", chapters), ("clauses", clauses)):
-        if isinstance(each, str):
-            raise BadInput(f"{what} must be a list: {what}=[{each!r}]")
-    words = ["--quiet", *["--quick"] * quick, *_words("chapter", chapters), *_words("clause", clauses)]
-    words += [word for option, value in given.items() if value is not None for word in _words(option, [value])]
-    parser = ArgumentParser("kvconform.run")
+    """The options of `kvconform run`. Raises BadInput."""
+    words = ["--quiet", *["--quick"] * bool(quick)]
+    for what, each in (("chapter", chapters), ("clause", clauses)):
+        if isinstance(each, str) or not isinstance(each, Collection):
+            raise BadInput(f"{what}s must be a list: {what}s=[{each!r:.60}]")
+        words += [f"--{what}={value}" for value in each]
+    words += [_word(option, value) for option, value in given.items() if value is not None]
+    parser = _Parser("kvconform.run")
     COMMANDS["run"].add_arguments(parser)
-    return parser.parse_args([name, *words], Namespace(process=()))
+    return parser.parse_args([*words, "--", name], Namespace(process=()))
 
 
-def _words(option: str, values: Collection[Any]) -> Iterator[str]:
-    return (f"--{option}={value}" for value in values)
+def _word(option: str, value: Any) -> str:
+    """An option as the command takes it. Raises BadInput for a file or a folder that is named by no text."""
+    if option in ("known", "report") and not (isinstance(value, str | Path) and str(value)):
+        raise BadInput(f"{option} is the name of a file or a folder, not {value!r:.60}")
+    return f"--{option}={value}"

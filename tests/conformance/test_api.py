@@ -51,6 +51,15 @@ REFUSED = {
     "chapters must be a list": lambda: kvconform.run("reference", chapters="ring"),
     "write its class into a file": lambda: kvconform.run(Local),
     "given by its class": lambda: kvconform.run(Reference()),  # type: ignore[arg-type]
+    "given by its class or its name, not by ''": lambda: kvconform.run(""),
+    "unknown adapter '--quick'": lambda: kvconform.run("--quick"),
+    "clauses must be a list: clauses=": lambda: kvconform.run("reference", clauses=3),  # type: ignore[arg-type]
+    "seed: 'x' is not a whole number": lambda: kvconform.run("reference", seed="x"),  # type: ignore[arg-type]
+    "seed: '1000000000000000000000' is more than": lambda: kvconform.run("reference", seed=10**21),
+    "processes: it must be 1 or more": lambda: kvconform.run("reference", processes=0),
+    "processes: '2.5' is not": lambda: kvconform.run("reference", processes=2.5),  # type: ignore[arg-type]
+    "report is the name of a file or a folder, not ''": lambda: kvconform.run("reference", report=""),
+    "known is the name of a file or a folder, not 3": lambda: kvconform.run("reference", known=3),  # type: ignore[arg-type]
 }
 
 

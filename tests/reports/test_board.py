@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +32,12 @@ SPEC = "../../../spec/kvspec/chapters"
 """Where the chapters are, seen from the published board."""
 
 
+@cache
+def published() -> Board:
+    """The board of all published records: read once."""
+    return board(RECORDS, KNOWN, PUBLISHED)
+
+
 def test_the_published_board_is_what_the_records_and_the_known_deviations_make(tmp_path: Path) -> None:
     folder = tmp_path / "reports" / "published" / "engines"
     for path in [*RECORDS, *KNOWN.parent.rglob("*.*")]:
@@ -48,7 +55,7 @@ def test_the_published_board_is_what_the_records_and_the_known_deviations_make(t
 
 
 def test_every_failure_of_a_published_record_is_filed_with_its_script() -> None:
-    found = board(RECORDS, KNOWN, PUBLISHED)
+    found = published()
     deviations = [d for e in found.engines for d in e.deviations]
     assert [d.failure.words for d in deviations if d.sort == NOT_FILED.sort] == []
     assert [
@@ -57,7 +64,7 @@ def test_every_failure_of_a_published_record_is_filed_with_its_script() -> None:
 
 
 def test_every_failure_of_a_whole_engine_is_filed_with_its_script() -> None:
-    bugs = [(s.form, bug) for s in board(RECORDS, KNOWN, PUBLISHED).served for bug in s.bugs]
+    bugs = [(s.form, bug) for s in published().served for bug in s.bugs]
     assert [(form, bug.failures[0].history) for form, bug in bugs if bug.sort == NOT_FILED.sort] == []
     assert [
         form for form, bug in bugs if bug.sort == "wrong result" and not ((bug.script and bug.draft) or bug.link)
@@ -65,7 +72,7 @@ def test_every_failure_of_a_whole_engine_is_filed_with_its_script() -> None:
 
 
 def test_the_gravest_deviations_of_an_engine_come_first() -> None:
-    sorts = [[d.sort for d in e.deviations] for e in board(RECORDS, KNOWN, PUBLISHED).engines]
+    sorts = [[d.sort for d in e.deviations] for e in published().engines]
     assert all(found == sorted(found, key=SORTS.index) for found in sorts)
     assert any(found[0] == "wrong result" and len(set(found)) > 2 for found in sorts if found)
 
@@ -99,7 +106,7 @@ def test_a_bug_says_each_way_in_which_it_shows() -> None:
 
 def test_a_deviation_that_one_script_shows_is_charged_once_whatever_its_models() -> None:
     """Caches of one layer and of several each have a model of one bug; a script may need several models."""
-    found = board(RECORDS, KNOWN, PUBLISHED)
+    found = published()
     for engine in found.engines:
         scripts = [(bug.first.sort, bug.first.script) for bug in engine.bugs if bug.first.script]
         assert len(scripts) == len(set(scripts)), engine.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from kvadapters.reference import Reference
 from kvconform.generate import frozen_traces
-from kvconform.generate.amounts import CLAUSE_TRACES, SEED, TRACES
+from kvconform.generate.amounts import CLAUSE_TRACES, QUICK_TRACES, SEED, TRACES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
@@ -25,7 +25,7 @@ from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
-from support.slow import one_in
+from support.slow import counts, one_in
 from tools import freeze_traces
 
 SHARE = 5
@@ -37,29 +37,33 @@ def told(trace: Trace) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-@pytest.mark.parametrize("amount", freeze_traces.AMOUNTS)
-def test_what_is_frozen_is_what_a_run_explores(chapter: str, amount: int) -> None:
-    """Else `python -m tools.freeze_vectors traces --write` makes it anew."""
+def test_what_is_frozen_is_what_a_run_explores(chapter: str) -> None:
+    """Else `python -m tools.freeze_vectors traces --write` makes it anew. A run of fewer traces takes the first."""
     if frozen_traces.drawn_by(chapter) != version("hypothesis"):
         pytest.skip("another release of Hypothesis draws other traces")
     for exploration in explorations([chapter]).get(chapter, ()):
-        number = exploration.number(amount)
-        frozen = frozen_traces.explored(chapter, exploration.name, number)
-        drawn = sample.some(exploration.drawn(CHAPTERS), number, SEED)
-        if not frozen.drawn:
-            assert any(map(freeze_traces.is_long, all_drawn(exploration)))
-            continue
-        assert [*map(told, frozen.drawn)] == [*map(told, drawn)]
-        for form in VARIATIONS:
-            for place in form.places(number):
-                made, known = form.of(drawn[place]), frozen.varied[form.name].get(place)
-                assert freeze_traces.is_long(made) if known is None else told(known) == told(made)
+        drawn = sample.some(exploration.drawn(CHAPTERS), exploration.number(TRACES), SEED)
+        for amount in freeze_traces.AMOUNTS:
+            demand_frozen(chapter, exploration, drawn[: exploration.number(amount)], drawn)
 
 
-@cache
-def all_drawn(exploration: Exploration) -> list[Trace]:
-    """What it draws in a run of the usual amount."""
-    return sample.some(exploration.drawn(CHAPTERS), exploration.number(TRACES), SEED)
+def demand_frozen(chapter: str, exploration: Exploration, drawn: list[Trace], whole: list[Trace]) -> None:
+    frozen = frozen_traces.explored(chapter, exploration.name, len(drawn))
+    if not frozen.drawn:
+        assert any(map(freeze_traces.is_long, whole))
+        return
+    assert [*map(told, frozen.drawn)] == [*map(told, drawn)]
+    for form in VARIATIONS:
+        for place in form.places(len(drawn)):
+            made, known = form.of(drawn[place]), frozen.varied[form.name].get(place)
+            assert freeze_traces.is_long(made) if known is None else told(known) == told(made)
+
+
+@pytest.mark.parametrize("chapter", ["growing", "draft"])
+def test_a_run_of_fewer_traces_draws_the_first(chapter: str) -> None:
+    for exploration in explorations([chapter])[chapter]:
+        whole, fewer = (sample.some(exploration.drawn(CHAPTERS), n, SEED) for n in (CLAUSE_TRACES, QUICK_TRACES))
+        assert [*map(told, fewer)] == [*map(told, whole[:QUICK_TRACES])]
 
 
 @pytest.mark.parametrize("exploration", ["scored/growing", "growing"])
@@ -89,12 +93,13 @@ def test_examples_that_say_what_operations_cost_are_read_line_by_line() -> None:
     assert any(trace.frozen for trace in each) and any(trace.frozen is None for trace in each)
 
 
+@pytest.mark.parametrize("amount", counts(QUICK_TRACES, CLAUSE_TRACES))
 @pytest.mark.parametrize("chapter", one_in(9, CHAPTERS))
-def test_as_many_states_are_counted_as_the_oracle_meets(chapter: str) -> None:
+def test_as_many_states_are_counted_as_the_oracle_meets(chapter: str, amount: int) -> None:
     for exploration in explorations([chapter]).get(chapter, ()):
-        known = frozen_traces.explored(chapter, exploration.name, exploration.number(CLAUSE_TRACES))
+        known = frozen_traces.explored(chapter, exploration.name, exploration.number(amount))
         if known.drawn:
-            counted = [coverage(exploration, each) for each in (known, frozen_traces.NONE)]
+            counted = [coverage(exploration, each, amount) for each in (known, frozen_traces.NONE)]
             assert counted[0] == counted[1]
 
 
@@ -115,15 +120,15 @@ def nothing() -> Any:
     raise AssertionError("a strategy was made")
 
 
-def coverage(exploration: Any, known: Any) -> Any:
+def coverage(exploration: Any, known: Any, amount: int) -> Any:
     """What a run counts of an exploration."""
 
     class Nobody:
         has_grown = False
 
-    under_test = InProcess(Nobody(), claims(), traces=CLAUSE_TRACES)  # type: ignore[arg-type]
+    under_test = InProcess(Nobody(), claims(), traces=amount)  # type: ignore[arg-type]
     with under_test.judging("x") as tally:
-        number = exploration.number(CLAUSE_TRACES)
+        number = exploration.number(amount)
         drawn = nothing if known.drawn else lambda: exploration.drawn(CHAPTERS).map(as_read)
         under_test.explore(drawn, "x", number, known)
     return tally.coverage
