@@ -100,6 +100,7 @@ CONVERSATION = (
     ("sink", "window=3 sinks=1 shifted=1", SINK),
     ("keyed", "page_size=2 pages=9", KEYED),
     ("layers", "of=full,state layers=2", "append 2; append 1 layers=1; rewind 1; pack x; free; unpack x"),
+    ("layers", "of=full,window:2 layers=2", "branch 2 on=-1,-1; branch 1 on=7; branch 1; settle 9; settle 2"),
     ("layers", "of=full,cross layers=1", "encode 2; encode 1; append 2; encode 1 layers=3; rewind 1; free"),
 )
 """Every operation, some that are refused, on every kind of cache."""

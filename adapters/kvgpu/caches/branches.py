@@ -27,12 +27,18 @@ class Branches:
 
     def parents(self, n: int, on: Sequence[int] | None) -> Sequence[int]:
         """Give what n new drafts hang on. Raises Refused if one is to hang on what is not there before it."""
+        found = self.hung(n, on)
+        if found is None:
+            raise refusals.hangs("DRAFT-38", n, on or (), len(self.bits))
+        return found
+
+    def hung(self, n: int, on: Sequence[int] | None) -> Sequence[int] | None:
+        """Give the same; None if one is to hang on what is not there before it."""
         there = len(self.bits)
         if on is None:
             return range(there - 1, there + n - 1)
-        if len(on) != n or any(p < -1 or p - there >= i for i, p in enumerate(on)):
-            raise refusals.hangs("DRAFT-38", n, on, there)
-        return on
+        wrong = len(on) != n or any(p < -1 or p - there >= i for i, p in enumerate(on))
+        return None if wrong else on
 
     def hang(self, parents: Sequence[int]) -> None:
         """Add drafts that hang on these."""

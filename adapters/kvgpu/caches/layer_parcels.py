@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kvgpu.caches.layer_branches import Drafts
 from kvgpu.caches.parcels import demand_fitting, demand_offset, rows_of
 from kvgpu.memory.encoder_rows import EncoderRows
 from kvgpu.memory.layer_rows import LayerRows
@@ -26,6 +27,7 @@ class PackingLayers:
     rows: LayerRows
     folded: States
     encoder: EncoderRows
+    drafts: Drafts
     offset: int
     queries: int
 
@@ -88,6 +90,7 @@ class PackingLayers:
         self.rows.receive(own, offset)
         self.folded.receive([_state(found[layer].keys) for layer in self.states_of] if offset else [])
         self.encoder.adopt(rows)
+        self.drafts.release()
         self.offset, self.queries = offset, 0
 
 

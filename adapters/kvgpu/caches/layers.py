@@ -6,11 +6,13 @@ A layer has at any offset what it needs there and no more, so what was dropped f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kvgpu.caches import snapshot
+from kvgpu.caches.layer_branches import Drafts
 from kvgpu.caches.layer_parcels import PackingLayers
 from kvgpu.caches.snapshot import Snapshot
 from kvgpu.memory import row_forms
@@ -18,6 +20,7 @@ from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting, rows_in
 from kvgpu.memory.encoder_rows import EncoderRows, Shared
 from kvgpu.memory.layer_rows import LayerRows, View
+from kvgpu.memory.layout import Place
 from kvgpu.memory.states import States
 from kvgpu.runtime import Block
 from kvspec.contract import Lengths, Pair
@@ -71,6 +74,7 @@ class Layered(PackingLayers, snapshot.Restoring):
         self.states_of = {own[number]: i for i, number in enumerate(folds)}
         self.folded = States(space, self.rows.one, folds)
         self.encoder = EncoderRows(space, self.rows.one, len(self.crossing))
+        self.drafts = Drafts(space, self.rows.one, len(own))
         self.offset = self.queries = 0
 
     def _shown(self, own: list[int], texts: list[str], layer: int) -> int | None:
@@ -93,15 +97,49 @@ class Layered(PackingLayers, snapshot.Restoring):
         offset..offset+n-1; those from the host by upload."""
         n = rows_in(keys)
         if n != 0:
-            together = self.rows.together
-            if not fitting(together, keys, values):
-                raise refusals_layers.rows("CACHE-2", together.batch, together.kv_heads, keys.shape)
+            self._demand(keys, values)
             self.folded.ready()
-            source = self.rows.codecs.staged(keys, values)
-            self.rows.append(source, self.offset)
-            self.folded.append(source, self.offset)
-            self.offset += n
+            self._extend(self.rows.codecs.staged(keys, values))
+            self.drafts.release()
         self.queries = n
+
+    def _demand(self, keys: Any, values: Any) -> None:
+        """Refuse rows of another geometry, or of other layers."""
+        together = self.rows.together
+        if not fitting(together, keys, values):
+            raise refusals_layers.rows("CACHE-2", together.batch, together.kv_heads, keys.shape)
+
+    def _extend(self, source: Place) -> None:
+        """Write packed rows of each layer at the offset, and fold them into states, for which there is a block."""
+        self.rows.append(source, self.offset)
+        self.folded.append(source, self.offset)
+        self.offset += source.slots
+
+    def branch(self, keys: Any, values: Any, on: Sequence[int] | None = None) -> None:
+        """Take n drafts of each layer, as `append` takes rows; `on` says for each which one it hangs on."""
+        n = rows_in(keys)
+        if n != 0:
+            self._demand(keys, values)
+        parents = self.drafts.ways.hung(n, on)
+        if parents is None:
+            raise refusals_layers.hangs("LAYER-52", n, on or (), len(self.drafts))
+        if n != 0:
+            self.drafts.put(self.rows.codecs.staged(keys, values), parents)
+        self.queries = n
+
+    def settle(self, draft: int) -> None:
+        """Append the drafts on the way to one, and itself, or none; drop the others. Nothing is uploaded."""
+        if not -1 <= draft < len(self.drafts):
+            raise refusals_layers.no_draft("LAYER-52", draft, len(self.drafts))
+        if draft >= 0:
+            self.folded.ready()
+            kept = self.drafts.gathered(self.drafts.ways.way(draft))
+            try:
+                self._extend(kept.place)
+            finally:
+                kept.release()
+        self.drafts.release()
+        self.queries = 0
 
     def encode(self, keys: Any, values: Any) -> None:
         """Write n rows of an encoder for each layer that shows them, `[layers, kv_heads, n, k_dim]` and as many
@@ -112,6 +150,7 @@ class Layered(PackingLayers, snapshot.Restoring):
             if self.encoder.count:
                 raise refusals_layers.again("LAYER-43", self.encoder.count)
             self.encoder.take(keys, values)
+            self.drafts.release()
         self.queries = 0
 
     def free(self) -> None:
@@ -119,6 +158,7 @@ class Layered(PackingLayers, snapshot.Restoring):
         self.rows.release()
         self.folded.release()
         self.encoder.adopt(None)
+        self.drafts.release()
         self.offset = self.queries = 0
 
     def lengths(self) -> Lengths:
@@ -127,19 +167,25 @@ class Layered(PackingLayers, snapshot.Restoring):
 
     def held(self) -> int:
         """Bytes of rows and states allocated."""
-        return self.rows.nbytes + self.folded.held + self.encoder.nbytes
+        return self.rows.nbytes + self.folded.held + self.encoder.nbytes + self.drafts.nbytes
 
     def states(self) -> dict[int, Array]:
         """The state of each layer that has one, `[kv_heads, k_dim, v_dim]` in f32."""
         found = self.folded.read(self.offset)
         return {layer: found[i] for layer, i in self.states_of.items()}
 
+    def _asked(self) -> list[int]:
+        """The positions of the queries of the last append or branch."""
+        if len(self.drafts):
+            return self.drafts.stand(self.queries, self.offset)
+        return list(range(self.offset - self.queries, self.offset))
+
     def _first(self, view: View) -> int:
-        """The first position, sinks not counted, that the last append's queries see."""
-        return view.first(self.offset - self.queries)
+        """The first position, sinks not counted, that these see."""
+        return view.first(min(self._asked()))
 
     def histories(self) -> list[Pair]:
-        """For each layer the rows that the last append's queries see, in the order of positions, sinks first; those
+        """For each layer the rows that the last queries see, in the order of positions, sinks first; those
         of a convolution behind zeros. None of a state."""
         return [self._encoded(layer) if i is None else self._history(i) for layer, i in enumerate(self.shown)]
 
@@ -154,15 +200,20 @@ class Layered(PackingLayers, snapshot.Restoring):
         view = self.rows.views[i]
         if view.kind == "state":
             return self._none()
-        found, before = self.rows.read(i, self._first(view), self.offset), self._before(view)
+        there = self.offset > 0 and (view.sinks > 0 or self._first(view) < self.offset)
+        found = self.rows.read(i, self._first(view), self.offset) if there else self._none()
+        if len(self.drafts):
+            found = Pair(*(np.concatenate(both, 2) for both in zip(found, self.drafts.read(i), strict=True)))
+        before = self._before(view)
         return Pair(*(np.pad(a, ((0, 0), (0, 0), (before, 0), (0, 0))) for a in found)) if before else found
 
     def _before(self, view: View) -> int:
         """How many rows of zeros a convolution sees before position 0."""
-        return max(0, view.newest - 1 - (self.offset - self.queries)) if view.kind == "conv" else 0
+        return max(0, view.newest - 1 - min(self._asked())) if view.kind == "conv" else 0
 
     def mask(self) -> Array:
-        """What each query of the last append sees of each history: `[layers of the model, 1, n, the widest]`."""
+        """What each query of the last append or branch sees of each history: `[layers of the model, 1, n, K]`. K is
+        that of the widest."""
         own = [self._seen(view) for view in self.rows.views]
         encoded = np.ones((self.queries, self.encoder.count), bool)
         seen = [encoded if i is None else own[i] for i in self.shown]
@@ -175,11 +226,19 @@ class Layered(PackingLayers, snapshot.Restoring):
         """What each query sees of a layer's history, `[n, K]`."""
         if view.kind == "state":
             return np.zeros((self.queries, 0), bool)
-        behind = np.arange(max(view.sinks, self._first(view)), self.offset)
-        place = np.concatenate((np.arange(min(view.sinks, self.offset)), behind))
-        query = np.arange(self.offset - self.queries, self.offset)
+        sinks = range(min(view.sinks, self.offset))
+        places = [*sinks, *range(max(view.sinks, self._first(view)), self.offset)]
         if view.kind == "conv":
-            place = np.concatenate((np.arange(-self._before(view), 0), place))
+            places = [*range(-self._before(view), 0), *places]
+        shown = self._in_view(view, [*places, *self.drafts.stand(len(self.drafts), self.offset)])
+        if len(self.drafts):
+            shown[:, len(places) :] &= self.drafts.seen(self.queries)
+        return shown
+
+    def _in_view(self, view: View, places: Sequence[int]) -> Array:
+        """Whether each query's view shows a row at these positions, `[n, K]`."""
+        place, query = np.array(places, int), np.array(self._asked(), int)
+        if view.kind == "conv":
             return np.asarray((place <= query[:, None]) & (place > query[:, None] - view.newest))
         first = np.array([view.first(int(p)) for p in query])
         shown: Array = (place < view.sinks) | (place >= first[:, None])
@@ -204,6 +263,7 @@ class Layered(PackingLayers, snapshot.Restoring):
         lacking = self._lacking(to, self.offset)
         if lacking is not None:
             raise refusals_layers.dropped("LAYER-15", to, lacking)
+        self.drafts.release()
         self.offset, self.queries = to, 0
 
     def snapshot(self, start: int) -> Snapshot | None:
@@ -229,6 +289,7 @@ class Layered(PackingLayers, snapshot.Restoring):
         self.rows.put_back(saved.rows.place, saved.stop)
         self.folded.put_back(saved.states)
         self.encoder.adopt(saved.encoded and saved.encoded.share())
+        self.drafts.release()
         self.offset, self.queries = to, 0
 
 

@@ -16,6 +16,7 @@ from kvconform.judge.trial_result import TrialResult
 from kvconform.laws.law import DISAGREE, Results, Sides, of_ends, register, trace, unequal
 from kvconform.oracle.follow import at_the_end
 from kvspec.geometry import Config, encoded_layers
+from kvspec.operations.table import listed
 from kvspec.session.step import Step
 from kvspec.trace import Trace
 
@@ -185,3 +186,19 @@ def whenever(draw: st.DrawFn, config: Config) -> Sides:
     ops, encode = _going_back(draw, config, _appends(draw)), f"encode {draw(st.integers(1, 4))} fill=legible"
     at = draw(st.integers(0, len(ops)))
     return Sides(_trace(config, encode, *ops), _trace(config, *ops[:at], encode, *ops[at:]))
+
+
+@law("LAYER-55")
+def branch_append(draw: st.DrawFn, config: Config) -> Sides:
+    """A draft of several ways on that is kept, or an append of the rows on its way; or none that is."""
+    before = [*_encoded(draw, config), *_going_back(draw, config, _appends(draw), most=1)]
+    on = [draw(st.integers(-1, i - 1)) for i in range(draw(st.integers(1, 6)))]
+    draft = draw(st.integers(-1, len(on) - 1))
+    way = _way(on, draft)
+    kept = [f"branch {len(on)} on={listed(on)}", f"settle {draft}"]
+    return Sides(_trace(config, *before, *kept), _trace(config, *before, f"append {len(way)}"))
+
+
+def _way(on: Sequence[int], draft: int) -> list[int]:
+    """The drafts on the way to one, and itself; none to -1."""
+    return [*_way(on, on[draft]), draft] if draft >= 0 else []

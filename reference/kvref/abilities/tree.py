@@ -25,12 +25,18 @@ class Tree:
 
     def hang(self, n: int, on: Sequence[int] | None) -> None:
         """Add n drafts, each on the one before it where nothing else is said. Refuses what is not there."""
+        first, given = len(self.on), self.hung(n, on)
+        if given is None:
+            raise refusals.hangs("DRAFT-38", n, on or (), first)
+        self.on += given
+
+    def hung(self, n: int, on: Sequence[int] | None) -> Sequence[int] | None:
+        """What n more drafts hang on, each on the one before it where nothing else is said; None if one is to hang
+        on what is not there."""
         first = len(self.on)
         given = range(first - 1, first + n - 1) if on is None else on
         earlier = (NONE <= other < first + i for i, other in enumerate(given))
-        if len(given) != n or not all(earlier):
-            raise refusals.hangs("DRAFT-38", n, given, first)
-        self.on += given
+        return given if len(given) == n and all(earlier) else None
 
     def straight(self, n: int) -> bool:
         """Whether the first n drafts hang each on the one before it."""

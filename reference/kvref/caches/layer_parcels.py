@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from kvref.abilities.parcels import Packing
+from kvref.caches.layer_branches import BranchingLayers
 from kvref.cite import cite
 from kvref.memory.rows import Rows
 from kvspec.contract import Pair
@@ -24,18 +25,13 @@ class PackedLayer(Packing):
         self.config, self.sort = config, sort
 
 
-class PackingLayers(ABC):
+class PackingLayers(BranchingLayers):
     """A cache of layers: `folds` has the states of those that have one, and `encoded` the rows of the encoder for
     those `crossing`."""
 
-    one: Config
-    own: list[int]
     crossing: list[int]
     folds: dict[int, Array]
     encoded: Rows | None
-    offset: int
-    queries: int
-    refused: str
 
     @abstractmethod
     def needed_at(self, layer: int, offset: int) -> list[int]:
@@ -148,6 +144,7 @@ class PackingLayers(ABC):
             self.encoded = Rows(self.one.changed(batch=len(crossing)))
             self.encoded.join(Pair(*(np.concatenate(each) for each in zip(*crossing, strict=True))))
         self.offset, self.queries, self.refused = offset, 0, ""
+        self.lose_drafts()
 
     def _state_of(self, row: Array) -> Array:
         """The state that came as a row; zeros where none did."""

@@ -91,16 +91,18 @@ class Layers(PackingLayers):
         self.encoded: Rows | None = None
         self.offset = self.queries = 0
         self.refused = ""
+        self._drop()
 
     def free(self) -> None:
         """Return to never written, in all layers."""
         cite("CACHE-6", *["LAYER-37"] * bool(self.folds))
+        self.lose_drafts()
         self._clear()
 
     def key(self) -> tuple[int, ...]:
         """The state up to renaming rows."""
         encoded = -1 if self.encoded is None else len(self.encoded)
-        return self.offset, encoded, *(kept.kept for kept in self.stored.values())
+        return self.offset, encoded, *(kept.kept for kept in self.stored.values()), *self.drafts.tree.on
 
     def first(self, view: View, p: int) -> int:
         """The first position after the sinks that a query at p sees."""
@@ -125,10 +127,15 @@ class Layers(PackingLayers):
             raise refusals_layers.rows("CACHE-2", len(self.own), self.config.kv_heads, keys.shape)
         self._cite_seen(n)
         self.refused = ""
-        for block, layer in enumerate(self.own):
-            self._take(layer, Pair(keys[block : block + 1], values[block : block + 1]))
-        self.offset += n
+        self.extend(Pair(keys, values), n)
+        self.lose_drafts()
         self.queries = n
+
+    def extend(self, new: Pair, n: int) -> None:
+        """Put n rows of each layer behind the others, and drop what no query needs any more."""
+        for block, layer in enumerate(self.own):
+            self._take(layer, Pair(*(rows[block : block + 1] for rows in new)))
+        self.offset += n
         for layer, kept in self.stored.items():
             kept.kept = max(kept.kept, self.first(self.of[layer], self.offset))
 
@@ -139,6 +146,7 @@ class Layers(PackingLayers):
         if n != 0:
             self._demand_encoder(keys, values, n)
             self.encoded = self._written(Pair(keys, values))
+            self.lose_drafts()
         self.queries = 0
 
     def _demand_encoder(self, keys: Array, values: Array, n: int) -> None:
@@ -217,6 +225,9 @@ class Layers(PackingLayers):
         if layer not in self.stored:
             return Pair(*(np.empty(self.one.shape(kind, 0), DTYPES[self.one.dtype]) for kind in "kv"))
         kept, before = self.stored[layer].rows.read(0, len(self.stored[layer].places)), self._before(layer)
+        if len(self.drafts):
+            drafts = self.drafts.read(self.own.index(layer))
+            kept = Pair(*(np.concatenate(both, axis=2) for both in zip(kept, drafts, strict=True)))
         if not before:
             return kept
         return Pair(*(np.pad(rows, [(0, 0), (0, 0), (before, 0), (0, 0)]) for rows in kept))
@@ -224,7 +235,7 @@ class Layers(PackingLayers):
     def _before(self, layer: int) -> int:
         """How many rows of zeros stand before position 0 in the history of a layer."""
         view = self.of[layer]
-        return max(0, view.size - 1 - (self.offset - self.queries)) if view.kind == "conv" else 0
+        return max(0, view.size - 1 - min(self.positions())) if view.kind == "conv" else 0
 
     def states(self) -> dict[int, Array]:
         """The state of each layer that has one, `[kv_heads, k_dim, v_dim]` in f32; copies."""
@@ -243,9 +254,15 @@ class Layers(PackingLayers):
         if layer not in self.stored:
             crosses = layer in self.crossing and self.encoded is not None
             return np.ones((self.queries, len(self.encoded or ()) if crosses else 0), bool)
-        view, places = self.of[layer], self.stored[layer].places
-        place = np.array([*range(-self._before(layer), 0), *places])[None, :]
-        query = np.arange(self.offset - self.queries, self.offset)[:, None]
+        places = [*range(-self._before(layer), 0), *self.stored[layer].places]
+        shown = self._in_view(self.of[layer], [*places, *(self.offset + depth for depth in self.drafts.depths())])
+        if len(self.drafts):
+            shown[:, len(places) :] &= self.seen_drafts()
+        return shown
+
+    def _in_view(self, view: View, places: Sequence[int]) -> Array:
+        """`[n, places]`: whether each query's view shows a row at these positions."""
+        place, query = np.array(places)[None, :], np.array(self.positions())[:, None]
         first = np.array([self.first(view, int(p)) for p in query[:, 0]])[:, None]
         if view.kind == "conv":
             return np.asarray((place <= query) & (place > query - view.size))
@@ -256,7 +273,8 @@ class Layers(PackingLayers):
         cite(*["LAYER-39"] * bool(self.folds))
         states = sum(state.nbytes for state in self.folds.values())
         encoded = 0 if self.encoded is None else self.encoded.nbytes
-        return sum(kept.rows.nbytes for kept in self.stored.values()) + states + encoded
+        rows = sum(kept.rows.nbytes for kept in self.stored.values())
+        return rows + states + encoded + self.drafts.nbytes
 
     def lengths(self) -> Lengths:
         """The offset; how many rows a layer has is its own matter."""
@@ -293,6 +311,7 @@ class Layers(PackingLayers):
             self.refused = "LAYER-16"
             raise refusals_layers.dropped("LAYER-15", to, lacking)
         self._cite_reached(to)
+        self.lose_drafts()
         self.queries = 0
         for layer in self.own:
             self._cut(layer, to)
@@ -363,6 +382,7 @@ class Layers(PackingLayers):
         for layer in self.own:
             self._cut(layer, to)
         self.offset, self.queries, self.refused = to, 0, ""
+        self.lose_drafts()
 
     def _not_saved(self, saved: SavedLayers, to: int) -> int | None:
         """The first layer of which a snapshot lacks what is needed at `to`; None if there is none."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kvref.cite import cite
 from kvref.list_model import parcels
+from kvref.list_model.layer_branches import BranchingLayers
 from kvref.list_model.parcels import NamedParcel, Serial
 from kvref.list_model.rows import UNKNOWN
 from kvref.list_model.views import State, View
@@ -15,18 +16,13 @@ from kvspec.parcels import ENCODER, STATE, TOKENS, Sort, of_state
 from kvspec.refusals import parcels as refusals
 
 
-class PackingLayers:
+class PackingLayers(BranchingLayers):
     """Tokens of which each layer of `own` has what its view needs, and the rows of an encoder for `crossing`."""
 
     config: Config
-    own: Sequence[int]
     crossing: Sequence[int]
-    views: Sequence[View]
-    tokens: list[tuple[int, ...]]
     has: list[set[int]]
     encoded: Sequence[Sequence[int]]
-    queries: int
-    refused: str
     shaped: bool
 
     def sorts(self) -> dict[int | None, Sort]:
@@ -116,6 +112,7 @@ class PackingLayers:
         encoded = [[s for s in found[layer].values() if isinstance(s, int)] for layer in self.crossing]
         self.encoded = encoded if encoded and encoded[0] else ()
         self.queries, self.refused, self.shaped = 0, "", True
+        self.lose_drafts()
 
     def _column(self, found: Mapping[int, Serial], view: View, offset: int) -> list[int]:
         """The serials of a layer's rows, one for each token."""

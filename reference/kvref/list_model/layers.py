@@ -79,6 +79,7 @@ class LayersModel(PackingLayers):
         self.has: list[set[int]] = [set() for _ in self.own]
         self.encoded: Sequence[Sequence[int]] = ()
         self.queries = 0
+        self._drop()
         self.refused = ""
         """The clause on what was refused last, which the next append shows."""
 
@@ -89,20 +90,32 @@ class LayersModel(PackingLayers):
 
     def key(self) -> tuple[object, ...]:
         """The state up to renaming rows."""
-        return self.offset, *(tuple(sorted(has)) for has in self.has), *map(len, self.encoded)
+        return self.offset, *(tuple(sorted(has)) for has in self.has), *map(len, self.encoded), (*self.hung,)
 
     def append(self, keys: Rows, values: Rows) -> None:
-        """Tokens; then each layer keeps what it needs, and what else it is declared to keep."""
+        """Tokens behind the others; drafts are dropped."""
         if not keys.n:
             cite("CACHE-1")
             self.queries = 0
             return
         self.demand_rows(keys, values, len(self.own), "LAYER-12")
         cite(*self._owed(keys.n))
-        self.config, self.shaped, self.refused = self._shape(keys, values), True, ""
-        new = range(self.offset, self.offset + keys.n)
-        self.tokens, self.queries = [*self.tokens, *zip(*keys.serials, strict=True)], keys.n
-        self.has = [self._kept(view, has | {*new}) for view, has in zip(self.views, self.has, strict=True)]
+        self.fix_shape(keys, values)
+        self.refused = ""
+        self.lose_drafts()
+        self.extend([*zip(*keys.serials, strict=True)])
+        self.queries = keys.n
+
+    def fix_shape(self, keys: Rows, values: Rows) -> None:
+        """Have the geometry of these rows, where the first ones fix it."""
+        self.config, self.shaped = self._shape(keys, values), True
+
+    def extend(self, new: Sequence[tuple[int, ...]]) -> None:
+        """More tokens; then each layer keeps what it needs, and what else it is declared to keep."""
+        added = range(self.offset, self.offset + len(new))
+        self.tokens = [*self.tokens, *new]
+        if new:
+            self.has = [self._kept(view, has | {*added}) for view, has in zip(self.views, self.has, strict=True)]
 
     def encode(self, keys: Rows, values: Rows) -> None:
         """The rows of an encoder; where there are some, what is declared becomes of them."""
@@ -110,8 +123,9 @@ class LayersModel(PackingLayers):
         if keys.n:
             self.demand_rows(keys, values, len(self.crossing), "LAYER-44")
             found = self._again(keys.serials) if self.encoded else keys.serials
-            self.config, self.shaped = self._shape(keys, values), True
+            self.fix_shape(keys, values)
             self.encoded = found
+            self.lose_drafts()
         self.queries = 0
 
     def _again(self, new: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
@@ -168,17 +182,17 @@ class LayersModel(PackingLayers):
         return Lengths(self.offset)
 
     def mask(self) -> list[list[list[dict[int, float]]]]:
-        """What each query of the last append sees in each layer, in one head."""
-        queries = range(self.offset - self.queries, self.offset)
-        return [[[self._sees(owner, query) for query in queries]] for owner in self.reads]
+        """What each query of the last append or branch sees in each layer, in one head."""
+        asked = self.asked()
+        return [[[self._sees(owner, *query) for query in asked]] for owner in self.reads]
 
-    def _sees(self, owner: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int, tokens: Sequence[tuple[int, ...]]) -> dict[int, float]:
         """What a query sees of the rows of a layer of the model."""
         if owner in self.crossing:
             return dict.fromkeys(self.encoded[self.crossing.index(owner)] if self.encoded else (), 0.0)
         layer = self.own.index(owner)
         rows = self.views[layer].sees(query, query + 1)
-        return {self.tokens[row][layer] if row >= 0 else BEFORE + 1 + row: 0.0 for row in rows}
+        return {tokens[row][layer] if row >= 0 else BEFORE + 1 + row: 0.0 for row in rows}
 
     def states(self) -> dict[int, list[int]]:
         """The tokens that each layer `state` was made of, by the serials of its rows, in their order."""
@@ -253,6 +267,7 @@ class LayersModel(PackingLayers):
         if not self._goes(to, self.offset, self.has):
             self._follow("LAYER-15", "LAYER-16")
         cite("LAYER-17", *self._reached(to), *self._emptied(to))
+        self.lose_drafts()
         self._cut(to)
 
     def _cut(self, to: int) -> None:
@@ -299,11 +314,13 @@ class LayersModel(PackingLayers):
         self.tokens, self.has = [*snapshot.saved], [set(has) for has in snapshot.has]
         self.encoded = snapshot.encoded
         self.refused, self.shaped = "", True
+        self.lose_drafts()
         self._cut(to)
 
     def free(self) -> None:
         """Forget everything, in all layers."""
         cite("CACHE-6", *self._emptied(0))
+        self.lose_drafts()
         self._clear()
         if self.claim.dialect("shape") == "first append":
             self.config, self.shaped = self.opened, False

@@ -147,7 +147,7 @@ class Layered(Protocol):
     """A cache opened as `layers`: one offset, and what the config's `of` says of each layer."""
 
     queries: int
-    """The rows of the latest append; 0 once something else was done."""
+    """The rows of the latest append, or the drafts of the latest branch; 0 once something else was done."""
 
     def append(self, keys: Any, values: Any) -> None:
         """Append n rows to each layer that appends give some: `[layers, kv_heads, n, k_dim]`, and of v_dim."""
@@ -155,13 +155,20 @@ class Layered(Protocol):
     def encode(self, keys: Any, values: Any) -> None:
         """Take n rows of an encoder for each layer `cross`, `[such layers, kv_heads, n, k_dim]`, and of v_dim."""
 
+    def branch(self, keys: Any, values: Any, on: Sequence[int] | None = None) -> None:
+        """Take n drafts, rows as of an append, without a change of the offset. `on` says for each the number of the
+        draft that it hangs on, or -1; None hangs each on the one before it."""
+
+    def settle(self, draft: int) -> None:
+        """Append the drafts on the way to this one, and itself, in all layers; -1 appends none. Drop the others."""
+
     def lengths(self) -> Lengths:
         """Give the offset, which all layers have in common."""
 
     def histories(self) -> Sequence[Pair]:
-        """Read for each layer, sharing ones too, the rows that the queries of the latest append attend to:
-        `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. It is 0 in a layer `state`, and in a layer `cross`
-        before there are rows of an encoder. Asked only right after an append."""
+        """Read for each layer, sharing ones too, the rows that the queries of the latest append or branch
+        attend to: `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. It is 0 in a layer `state`, and in a layer
+        `cross` before there are rows of an encoder. Asked only right after such an operation."""
 
     def states(self) -> Mapping[int, Array]:
         """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every

@@ -94,6 +94,13 @@ def _folded(b: int, random: Random) -> str:
     return f"layers {SEVERAL} of=full,state,state layers=3: {ops}"
 
 
+def _kept_of(b: int, random: Random) -> str:
+    """As many calls of drafts, each call of two ways on; then the longest way, and what it shows."""
+    of = f"full,window:{b // 2},state"
+    on = "; ".join(f"branch 2 on={max(-1, 2 * i - 2 + random.choice((0, 1)))},-1" for i in range(b))
+    return f"layers {SEVERAL} of={of} layers=3: append 1; {on}; settle {2 * b - 2}; append 1"
+
+
 ASKED = {
     "growing": ("", "", ""),
     "ring": (" window=3", "", ""),
@@ -175,6 +182,7 @@ CALLED: tuple[tuple[str, str, Callable[[int, Random], str], int, tuple[str, ...]
     ("keyed", "compute", _computed, 2 * SLOW, ()),
     ("keyed", "answer", _answers, ANSWERED, ()),
     ("layers", "append to states", _folded, SLOW, ()),
+    ("layers", "branch", _kept_of, SLOW, ()),
     *(("attention", f"attend on a {kind}", partial(_asked, kind), n, (kind,)) for kind, n in ATTENDS.items()),
 )
 """The chapter, what is called, how, how often, and the chapters beside."""

@@ -25,6 +25,7 @@ from kvconform.generate.strategies.walk_moves import (
     unseen,
 )
 from kvspec.geometry import Config, encoded_layers
+from kvspec.operations.table import listed
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -104,14 +105,53 @@ def _encodes(session: Session) -> list[str]:
     return ["encode 1", "encode 3", "encode 0", *(f"encode 2 {each}" for each in wrong)]
 
 
+BRANCHED = (("full,window:2", 2), ("sinks:1:1,chunk:2,share:1", 2), ("conv:2,state,cross,full", 1))
+"""Layers, and the offset up to which drafts on them are covered."""
+
+MOST_DRAFTS = 2
+"""Drafts of a covered state; further ones behave as the second does."""
+
+
+def branch_moves(bound: int, session: Session) -> list[str]:
+    """Give appends, drafts on each draft and on none, and every settle; and what drops drafts or is refused."""
+    cache = session.caches["A"]
+    k, offset = len(cache.drafts), cache.offset
+    own = [*(f"append {n}" for n in (1, 2) if n <= bound - offset), "rewind 0", f"rewind {offset}"]
+    encodes = ["encode 1"] if cache.crossing and not cache.encoded else []
+    more = [f"branch 1 on={other}" for other in range(-1, k)] if k < MOST_DRAFTS else []
+    keeps = [f"settle {draft}" for draft in range(-1, k) if offset + _kept(cache, draft) <= bound]
+    wrong = f"branch 1 on={k}; branch 1 on=-2; branch 2 on=-1; branch 1 values=0; branch 0; settle {k}; settle -2"
+    saved = f"snapshot s; branch 2 on=-1,-1; settle {k}; restore s {offset}" if offset else "free"
+    return [*own, *encodes, *more, *keeps, wrong, *[f"append 0; {saved}"] * (k == MOST_DRAFTS)]
+
+
+def _kept(cache: Any, draft: int) -> int:
+    """Count the drafts that a settle appends."""
+    return len(cache.drafts.tree.way(draft)) if draft >= 0 else 0
+
+
+def branch_continuations(session: Session) -> list[str]:
+    """Show the way to each draft by one that hangs on it, keep one or drop all, and append to show the cache."""
+    k = len(session.caches["A"].drafts)
+    each = "".join(f"branch 1 on={draft}; " for draft in range(-1, k))
+    return [f"{each}branch 2; settle {2 * k + 2}; append 1; append 2", "append 1; append 1"]
+
+
 def continuations(session: Session) -> list[str]:
     """Give appends that show which rows each layer has: one row and another, and several at once."""
     return ["append 1; append 1", "append 3"]
 
 
 def plans() -> list[Plan]:
-    """Plan each of the small caches."""
-    return [_plan(of, bound) for of, bound in SMALL]
+    """Plan each of the small caches, and drafts on some."""
+    return [*(_plan(of, bound) for of, bound in SMALL), *(_branched(of, bound) for of, bound in BRANCHED)]
+
+
+def _branched(of: str, bound: int) -> Plan:
+    name = f"layers branches of={of} offset<={bound}"
+    return plan(
+        name, Trace("layers", opening(of)), partial(branch_moves, bound), branch_continuations, look="scribble"
+    )
 
 
 def _plan(of: str, bound: int) -> Plan:
@@ -205,6 +245,23 @@ class Drawn(Drawing):
         wrong = f" {self.of('layers=7', 'kv_heads=3', 'values=0')}" if self.of(*range(5)) == 0 else ""
         return f"encode {self.of(1, 2, 3, self.number(0, 6))} fill=legible{wrong}"
 
+    def _branch(self) -> str:
+        """Hand in drafts that hang on any, seldom on what is not there, or in no number that fits."""
+        n, there = self.of(1, 2, 3, 4, 6), len(self.model.drafts)
+        on = [self.of(self.number(-1, there + i - 1), there + i - 1, -1) for i in range(n)]
+        on[-1] = self.of(*[on[-1]] * 12, there + n, -2)
+        wrong = f" {self.of('layers=7', 'kv_heads=3', 'values=0')}" if self.of(*range(12)) == 0 else ""
+        return f"branch {n} on={listed(on)}{wrong}"
+
+    def _more(self) -> str:
+        """Hand in drafts that hang each on the one before it."""
+        return f"branch {self.of(1, 1, 2, 3, 0)}"
+
+    def _settle(self) -> str:
+        """Settle for the newest draft or any other, none, or one that is not there."""
+        there = len(self.model.drafts)
+        return f"settle {self.of(there - 1, *[self.number(-1, max(0, there - 1))] * 3, -1, there)}"
+
     def _rewind(self) -> str:
         """Rewind by little, or to anywhere."""
         return f"rewind {self._target()}"
@@ -259,7 +316,22 @@ def explored_saved(draw: st.DrawFn) -> Trace:
     return Drawn(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), kinds(config, SAVING))
 
 
-EXPLORATIONS = (Exploration("layers", (), explored), Exploration("deep", (), explored_deep))
+DRAWN_BRANCHED = (*("append",) * 3, *("branch",) * 6, *("more", "settle") * 3, *("snapshot", "restore"), *KINDS[6:])
+"""Kinds of operations where drafts are."""
+
+
+@st.composite
+def explored_branches(draw: st.DrawFn) -> Trace:
+    """Draw a trace on any layers, with drafts of several ways on."""
+    config = draw(configs())
+    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), kinds(config, DRAWN_BRANCHED))
+
+
+EXPLORATIONS = (
+    Exploration("layers", (), explored),
+    Exploration("deep", (), explored_deep),
+    Exploration("branches", ("snapshot",), explored_branches),
+)
 
 
 def _numbers(session: Any, random: Random) -> Numbers:
@@ -298,6 +370,9 @@ WALKS = Moves(
             "append 1 layers=1",
             "append 0",
             "open B; B: append {n}",
+            "branch 3 on=-1,-1,1{fill}; branch {n}; settle 2",
+            "branch 2 on=-1,-1; branch 1 on=7; branch 2; settle 3",
+            "branch 2; append 1; settle 0",
             "encode {encoded}",
             "encode {encoded} v_dim=3",
             "encode {none}",

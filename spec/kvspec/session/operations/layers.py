@@ -1,4 +1,5 @@
-"""A cache of several layers: observe offset and states, and after an append what the queries of each layer see."""
+"""A cache of several layers: drafts of several ways on; observe offset and states, and after an append or a branch
+what the queries of each layer see."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from kvspec.geometry import Array
-from kvspec.session.state import SessionState
-from kvspec.session.step import Step
+from kvspec.operations.table import Operation, numbers_in
+from kvspec.session.state import SessionState, call, offered
+from kvspec.session.step import Inputs, Step
 
 
 def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None:
-    """Observe the offset, and the state of layers that have one; and right after an append the history of each
-    layer, and the masks of all of them."""
+    """Observe the offset, and the state of layers that have one; and right after an append or
+    a branch the history of each layer, and the masks of all of them."""
     if "offset" in session.observe:
         step.values[f"offset{which}"] = int(cache.lengths().offset)
     session.held(cache, step, which)
@@ -46,4 +48,13 @@ def _padded(rows: Array, width: int) -> Array:
     return wide
 
 
-DO: dict[str, Any] = {}
+def branch(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Hand in drafts, each behind another."""
+    do, rows = offered(cache, "branch"), session.handed(op, inputs)
+    on = [numbers_in(op["on"])] if op.get("on") is not None else []
+    with session.metered(step):
+        do(*rows, *on)
+    session.wait()
+
+
+DO = {"branch": branch, "settle": call("settle", "draft")}

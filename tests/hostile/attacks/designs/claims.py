@@ -14,6 +14,9 @@ from hostile.attacks.designs.store import ListStore
 from hostile.attacks.designs.windows import ByPosition, DequeRing
 from kvspec.geometry import Config
 
+DRAFTS = ("branch", "settle", "tree")
+"""What caches of layers without drafts leave out."""
+
 CLAIMS: dict[type[Any], dict[str, Any]] = {
     RowList: {"growing": "visible", "mask": "visible"},
     HeadLists: {"growing": "visible", "mask": "visible"},
@@ -27,7 +30,9 @@ CLAIMS: dict[type[Any], dict[str, Any]] = {
     SlotBuffer: {"copy": "visible"},
     TokenList: {"layers": "visible"},
     KeepsAll: {"layers": {"level": "visible", "spare": "all"}},
-    LayerDicts: {"layers": {"level": "visible", "without": ["state", "conv", "cross", "encode"]}},
+    LayerDicts: {
+        "layers": {"level": "visible", "without": ["state", "conv", "cross", "encode", "branch", "settle", "tree"]}
+    },
 }
 """Each design, and what it claims."""
 

@@ -105,6 +105,7 @@ class Tokens:
         self.tokens: list[Token] = []
         self.has: dict[int, set[int]] = {i: set() for i in self.own}
         self.source: Pair | None = None
+        self.tree: list[tuple[int, Token]] = []
         self.queries = 0
 
     def encode(self, keys: Any, values: Any) -> None:
@@ -116,23 +117,54 @@ class Tokens:
             want(keys.dtype == values.dtype == DTYPES[c.dtype], f"rows of {keys.dtype}")
             want(self.source is None, "an encoder was there already")
             self.source = Pair(keys[:, :, ::-1].copy(), values[:, :, ::-1].copy())
+            self.tree = []
         self.queries = 0
 
     def append(self, keys: Any, values: Any) -> None:
         """Tokens behind the others."""
+        new = self.made(keys, values)
+        if new:
+            self.grow(new)
+            self.tree = []
+        self.queries = len(new)
+
+    def made(self, keys: Any, values: Any) -> list[Token]:
+        """Tokens of rows that fit."""
         n, c = keys.shape[2] if keys.ndim == 4 else 1, self.config
         if n == 0:
-            self.queries = 0
-            return
+            return []
         shapes = [(c.layers, c.kv_heads, n, dim) for dim in (c.k_dim, c.v_dim)]
         want([keys.shape, values.shape] == shapes, f"rows {keys.shape} {values.shape}")
         want(keys.dtype == values.dtype == DTYPES[c.dtype], f"rows of {keys.dtype}")
-        end = len(self.tokens) + n
-        for t in range(n):
-            self.tokens.append([(keys[i, :, t].copy(), values[i, :, t].copy()) for i in range(c.layers)])
-        new = {*range(end - n, end), -end}
+        return [[(keys[i, :, t].copy(), values[i, :, t].copy()) for i in range(c.layers)] for t in range(n)]
+
+    def grow(self, more: list[Token]) -> None:
+        """Have more tokens, and of each layer what it needs then."""
+        self.tokens += more
+        end = len(self.tokens)
+        new = {*range(end - len(more), end), -end}
         self.has = {i: (has | new) & self.views[i].needed(end) for i, has in self.has.items()}
-        self.queries = n
+
+    def branch(self, keys: Any, values: Any, on: Any = None) -> None:
+        """Leaves of a tree, each with the number of the one below it."""
+        new, there = self.made(keys, values), len(self.tree)
+        below = [there - 1 + i for i in range(len(new))] if on is None else [*on]
+        want(len(below) == len(new), f"{below} for {len(new)} drafts")
+        want(all(-1 <= number < there + i for i, number in enumerate(below)), f"{below} behind {there}")
+        self.tree += zip(below, new, strict=True)
+        self.queries = len(new)
+
+    def path(self, number: int) -> list[int]:
+        """From the root to a leaf."""
+        return [*self.path(self.tree[number][0]), number] if number >= 0 else []
+
+    def settle(self, draft: int) -> None:
+        """Tokens from the root to a leaf; no tree any more."""
+        want(-1 <= draft < len(self.tree), f"no draft {draft}")
+        path = self.path(draft)
+        if path:
+            self.grow([self.tree[number][1] for number in path])
+        self.tree, self.queries = [], 0
 
     def histories(self) -> list[Pair]:
         """All rows of each layer, of the newest token first, and zeros behind them."""
@@ -161,19 +193,29 @@ class Tokens:
 
     def stacked(self, block: int) -> Pair:
         """Rows of a layer as arrays `[1, heads, n, dim]`."""
-        rows = [token[block] for token in reversed(self.tokens)]
+        rows = [token[block] for token in reversed([*self.tokens, *(token for _, token in self.tree)])]
         return Pair(*(np.stack([row[side] for row in rows], axis=1)[None] for side in (0, 1)))
 
     def mask(self) -> Any:
         """What each query sees of these."""
         end, encoded = len(self.tokens), 0 if self.source is None else self.source.keys.shape[2]
-        widest = max(encoded, end + max(view.before for view in self.views))
+        every = end + len(self.tree)
+        widest = max(encoded, every + max(view.before for view in self.views))
         found = np.zeros((len(self.views), 1, self.queries, widest), bool)
         found[self.asking, :, :, :encoded] = True
-        for i, owner in enumerate(self.reads):
-            for q, p in enumerate(range(end - self.queries, end)):
-                found[i, 0, q, [end - 1 - seen for seen in self.views[owner].seen(p)]] = True
+        for q, path in enumerate(self.asked()):
+            line = [*range(end), *(end + number for number in path)] if self.tree else path
+            for i, owner in enumerate(self.reads):
+                shown = (p if p < 0 else line[p] for p in self.views[owner].seen(len(line) - 1))
+                found[i, 0, q, [every - 1 - place for place in shown]] = True
         return found
+
+    def asked(self) -> list[list[int]]:
+        """Of each query the leaves on its path, or all tokens up to it."""
+        end, leaves = len(self.tokens), len(self.tree)
+        if leaves:
+            return [self.path(number) for number in range(leaves - self.queries, leaves)]
+        return [[*range(p + 1)] for p in range(end - self.queries, end)]
 
     def lengths(self) -> Lengths:
         """The offset."""
@@ -189,7 +231,7 @@ class Tokens:
         want(self.can_rewind(to), f"rewind to {to}")
         del self.tokens[to:]
         self.has = {i: {p for p in has if -to <= p < to} for i, has in self.has.items()}
-        self.queries = 0
+        self.tree, self.queries = [], 0
 
     def snapshot(self, start: int) -> Saved | None:
         """What it is now."""
@@ -217,6 +259,7 @@ class Tokens:
         was.tokens, was.has = [*saved.tokens], {i: {*has} for i, has in saved.has.items()}
         was.rewind(to)
         self.tokens, self.has, self.queries, self.source = was.tokens, was.has, 0, saved.source
+        self.tree = []
         return None
 
 
