@@ -31,7 +31,8 @@ def test_a_guide_is_a_screen_and_names_what_there_is(guide: Path) -> None:
     assert [path for path in named if not any((room / path).exists() for room in ROOMS)] == []
 
 
-def test_the_append_that_is_followed_is_judged_as_its_page_says() -> None:
+def test_the_append_that_is_followed_is_judged_as_its_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # whose docs/examples holds the adapter
     page = (ROOT / "docs/guides/follow-an-append.md").read_text(encoding="utf-8")
     (trace,) = re.findall(r"kvconform replay '([^']+)'", page)
     seen = kvconform("replay", trace, "--adapter", "docs.examples.stale_cursor:Adapter")
