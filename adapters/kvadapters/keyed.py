@@ -16,18 +16,15 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 class Keyed(Pool):
-    """A pool that finds rows by their tokens."""
-
-    granules: tuple[str | None, ...] = (None, "page")
-    """Where what is found may end, in pages of several rows."""
+    """A pool that finds whole pages by their tokens."""
 
     tokens: Callable[[Any], int]
     """Counts the tokens of a request."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        if self.size > 1 and config.granule not in self.granules:
-            raise Unsupported(f"the engine finds no part of a page: granule={config.granule}")
+        if config.granule == "row" and self.size > 1:
+            raise Unsupported("the engine finds whole pages")
 
     def found(self, wanted: Request) -> tuple[Any, int]:
         """Make a request of the engine, and look up how many of its tokens there are rows for."""

@@ -4,7 +4,6 @@ history."""
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 from collections.abc import Generator, Sequence
@@ -265,7 +264,6 @@ class Clock:
 
 
 CLOCK = local_cpu_backend.time = Clock()
-gc.freeze()  # an engine collects all that is garbage as it starts, which else takes a second
 
 
 def lives(shape: str | None = None, names: Sequence[str] = NAMES, clear: int = 1, **fixed: Any) -> Lives:

@@ -2,9 +2,10 @@
 
 A request is looked up, and goes on in the copy of a cache that the store hands out. What is computed is stored at
 once, as a copy under all tokens so far. The store keeps as many caches as the config has pages. It finds any number
-of rows, all of them too. The adapter trims the copy so that the last token is computed, and to whole pages where a
-config asks for them. The store has no sequences: the adapter keeps their caches, and refuses those for which the
-pages are too few. Salts and adapters are names of a model.
+of rows, all of them too. The adapter trims the copy to whole pages, and so that the last token is computed. The
+store has no sequences: the adapter keeps their caches, and refuses those for which the pages are too few. Salts and
+adapters are names of a model. It does not claim to find parts of pages: what is found there is a copy, and no page
+that the next row is written into, so that rows behind it are found for longer than in a page.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ except ImportError as e:
 class Pool(Stored):
     """A store, and the sequences, each with a cache of one layer."""
 
-    granules = (None, "page", "row")
-
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.prompts = LRUPromptCache(self.pages)
@@ -50,9 +49,8 @@ class Pool(Stored):
         name = (wanted.adapter, wanted.salt)
         found, rest = self.prompts.fetch_nearest_cache(name, [*wanted.tokens])
         caches, hit = found or [KVCache()], len(wanted.tokens) - len(rest)
-        most = min(hit, len(wanted.tokens) - 1)
-        size = 1 if self.config.granule == "row" else self.size
-        hit -= trim_prompt_cache(caches, hit - most // size * size)
+        most = min(hit, len(wanted.tokens) - 1) // self.size * self.size
+        hit -= trim_prompt_cache(caches, hit - most)
         (rows,) = caches
         return Text([*wanted.tokens], name, hit, rows), hit
 
@@ -79,6 +77,6 @@ class Pool(Stored):
         return Pair(*(from_engine(each[0, :, : of.offset]).copy() for each in (of.keys, of.values)))
 
 
-WITHOUT = ["count", "propose", "accept", "abort", "evict", "media"]
+WITHOUT = ["count", "propose", "accept", "abort", "evict", "media", "rows"]
 SAID: dict[str, Any] = {"version": version("mlx-lm"), "details": {"mlx": version("mlx")}}
 keyed = OneKind("mlx-keyed", "keyed", Pool, {"without": WITHOUT, "duplicates": "any", "evicts": "any"}, SAID)
