@@ -101,8 +101,9 @@ def require_known(what: str, name: str, known: Sequence[str]) -> None:
             raise BadInput(f"{what} {name} was withdrawn: {why}")
         if meant := _of_letters(name, known) or did_you_mean(name, known):
             raise BadInput(f"unknown {what} {name!r:.60}{meant}")
-        shown = ", ".join(known) if len(known) < 10 else f"{known[0]} to {known[-1]}; see `kvconform list`"
-        raise BadInput(f"unknown {what} {name!r}; known: {shown}")
+        near = [k for k in known if k.startswith(name.upper().partition("-")[0] + "-")] or known
+        shown = ", ".join(known) if len(known) < 10 else f"{near[0]} to {near[-1]}; see `kvconform list`"
+        raise BadInput(f"unknown {what} {name!r:.60}; known: {shown}")
 
 
 def _of_letters(name: str, known: Sequence[str]) -> str:

@@ -85,6 +85,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "smoke of an unknown adapter": (("smoke", "referense"), "unknown adapter 'referense'"),
     "strict attention of an unknown adapter": (("strict", "referense"), "unknown adapter 'referense'"),
     "an unknown clause to explain": (("explain", "RING-99"), "unknown clause 'RING-99'; did you mean RING-19"),
+    "a clause far behind the last": (("explain", "RING-" + "9" * 999), "99; known: RING-1 to RING-"),
     "an unknown list": (("list", "engines"), "invalid choice: 'engines'"),
     "a trace that is not there": (("replay", "no-such.json"), "'no-such.json' is no file, and no trace in words"),
     "a trace without its colon": (
