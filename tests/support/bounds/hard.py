@@ -60,8 +60,8 @@ def halfway(dtype: str, rows: int = 20, form: str = "") -> Asked:
 
 
 def light() -> Asked:
-    """A weight that f16 has no number for, of a large value."""
-    return Asked(_weighed(np.array([1, 0.998 * 2.0**-25]), np.array([[0.0], [60000.0]]), "f16"))
+    """A weight that is cut off to nothing in f16, of a large value."""
+    return Asked(_weighed(np.array([1, 0.998 * 2.0**-24]), np.array([[0.0], [60000.0]]), "f16"))
 
 
 def subnormal() -> Asked:
@@ -131,6 +131,16 @@ def in_the_dtype(asked: Asked) -> Array:
     return rounded_sum(asked.read())
 
 
+def cutting_off(asked: Asked) -> Array:
+    """Weights are cut off to numbers of f16, toward 0, before they are summed; the small ones among them are whole
+    multiples of 2^-24."""
+    c = asked.read()
+    scores = c.keys @ c.query / np.sqrt(F32(len(c.query))) + c.added
+    weights = np.exp(scores - scores.max())
+    weights = np.where(weights < 2.0**-14, np.floor(weights * 2.0**24) * F32(2.0**-24), weights)
+    return np.asarray(F32(weights) @ F32(c.values) / weights.sum(dtype=F32))
+
+
 def flushing(asked: Asked) -> Array:
     """Numbers below the normal ones are 0."""
     c = asked.read()
@@ -153,10 +163,11 @@ def approximate(asked: Asked) -> Array:
     return np.asarray(weights @ c.values / weights.sum(dtype=F32))
 
 
-def by_exponentials(asked: Asked) -> Array:
-    """A tanh of exponentials that are 4 units too large."""
+def far_off(asked: Asked) -> Array:
+    """A tanh as far off as one in f32 may be by the chapter's count, 14 u: too large for the first row, and too
+    small for the other."""
     c, cap = asked.read(), F32(asked.how.softcap)
-    z = F32(np.exp(-2 * np.abs(c.keys @ c.query / np.sqrt(F32(len(c.query)))) / cap) * (1 + 4 * U))
-    scores = np.copysign(cap * ((1 - z) / (1 + z)), c.keys @ c.query) + c.added
+    off = F32([14 * U, -14 * U])
+    scores = cap * (np.tanh(c.keys @ c.query / np.sqrt(F32(len(c.query))) / cap) + off) + c.added
     weights = np.exp(scores - scores.max())
     return np.asarray(weights @ c.values / weights.sum(dtype=F32))

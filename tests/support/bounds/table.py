@@ -156,17 +156,16 @@ def rotations() -> Iterator[Line]:
     def in_f32(samples: int) -> list[Used]:
         return [turns.worst("numpy, angles in f32", turns.in_f32, "f32", samples, "f32")]
 
-    yield Line("RoPE, f32, `angles: f32`", f"{TURNED}; e larger", "ROPE-8", in_f32, list, 0.05, POWERS)
+    def far() -> list[Used]:
+        return [turns.worst("by running products", turns.by_running_products, "f32", 1, "f32")]
+
+    yield Line("RoPE, f32, `angles: f32`", f"{TURNED}; e larger", "ROPE-8", in_f32, far)
 
 
 TURNED = "(3 u (1 + e) + e) (a + b), magnitudes; and the dtype's rounding"
 ROUNDED = (
     "the roundings of a cosine, of two products and of their sum are counted as u each, and are not that large in "
     "all of them at once"
-)
-POWERS = (
-    "the frequency is allowed a loss in each of the steps of a power or of a running product, which numpy's power "
-    "does not have"
 )
 
 
@@ -188,19 +187,15 @@ MATRIX = (
 
 
 def parts() -> Iterator[Line]:
-    """Parts of the bound of an output that are wider than anything at hand, and why."""
+    """Parts of the bound of an output, each used up by itself as far as it can be."""
     yield _hard("weights, as the maximum grows 255 times", PLAIN, hard.rising(), hard.coarse, 0.1, GROWS)
-    yield _hard("a weight that f16 loses", PLAIN, hard.light(), hard.in_the_dtype, 0.49, NEAREST)
-    yield _hard("a softcap's tanh alone", CAPPED, hard.opposite(CAPPED), hard.by_exponentials, 0.05, TWICE)
+    yield _hard("a weight that f16 loses", PLAIN, hard.light(), hard.cutting_off)
+    yield _hard("a softcap's tanh alone", CAPPED, hard.opposite(CAPPED), hard.far_off)
 
 
 GROWS = (
     "what a grown maximum costs is counted for each row and as much for the heaviest one, and up as well as down; "
     "an exponential is at most 4 u off in one direction"
-)
-NEAREST = "rounding to nearest loses 2^-25 at most; 2^-24 is what cutting digits off loses"
-TWICE = (
-    "an f32 tanh is off by 7 u at most by the chapter's own count, and the bound is twice that, for any other tanh"
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvref.list_model import rope as listed
+from kvref.list_model.rows import U
 from kvspec.contract.attention import Rope
 from kvspec.geometry import DTYPES, Array
 from support.bounds import Used, steps, used
@@ -38,7 +39,29 @@ def on(name: str) -> Turns:
 
 def in_f32(rows: Array, positions: Array, rope: Rope) -> Array:
     """Frequencies, angles, cosines and sines in f32."""
-    frequencies = np.float32(rope.base) ** (np.arange(0, DIMS, 2, dtype=np.float32) / -DIMS)
+    return _with(np.float32(rope.base) ** (np.arange(0, DIMS, 2, dtype=np.float32) / -DIMS), rows, positions)
+
+
+def by_running_products(rows: Array, positions: Array, rope: Rope) -> Array:
+    """The same, where each frequency is the one before it times one factor, and cut off to f32. The factor is a
+    power as far off as the chapter lets it be: 2 u."""
+    exact = rope.base ** (-2 / DIMS)
+    factor, found = _cut_off(exact), [1.0]
+    while (smaller := float(np.nextafter(np.float32(factor), np.float32(0)))) >= exact * (1 - 2 * U):
+        factor = smaller
+    while len(found) < DIMS // 2:
+        found.append(_cut_off(found[-1] * factor))
+    return _with(np.array(found, np.float32), rows, positions)
+
+
+def _cut_off(number: float) -> float:
+    """The largest f32 number that is not above one."""
+    near = np.float32(number)
+    return float(near if float(near) <= number else np.nextafter(near, np.float32(0)))
+
+
+def _with(frequencies: Array, rows: Array, positions: Array) -> Array:
+    """Rows turned by these frequencies, in f32."""
     angles = positions[:, None].astype(np.float32) * frequencies
     c, s, (a, b) = np.cos(angles), np.sin(angles), np.split(rows.astype(np.float32), 2, -1)
     return np.concatenate([a * c - b * s, a * s + b * c], -1).astype(rows.dtype)
