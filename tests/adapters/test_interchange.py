@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from support.engines.carriers import name as through
 from support.engines.interchange import name as named
 from support.slow import one_in
 from tools.interchange import ADAPTERS, crossed, judged
+from tools.interchange_page import PAGE, held, moving
 
 PAIRS = [(a, b) for a in ADAPTERS for b in ADAPTERS]
 
@@ -36,6 +38,17 @@ def test_axes_that_lie_in_another_order_than_they_are_named_in_are_seen() -> Non
     seen = kvconform.run("support.engines.interchange:Mislabelled", chapters=["parcels"], quick=True, processes=1)
     broken = {clause.id for clause in seen.clauses if clause.verdict == "FAIL"}
     assert not seen.conforms and {"MOVE-1", "MOVE-2"} & broken
+
+
+def test_worked_examples_alone_see_scales_that_stay_behind() -> None:
+    assert held("support.engines.interchange:reference__reference").right
+    assert not held("support.engines.interchange:ScaleLeftBehind").right
+
+
+def test_the_page_tells_of_all_examples_that_pack_something() -> None:
+    """Else `python -m tools.interchange_page` makes it anew."""
+    cells = re.findall(r"(\d+) of (\d+) +\|", PAGE.read_text(encoding="utf-8"))
+    assert len(cells) >= len(PAIRS) and {*cells} == {(str(len(moving())),) * 2}
 
 
 def test_scales_that_stay_behind_are_seen() -> None:

@@ -1,7 +1,8 @@
 """Parcels through real carriers: `python -m tools.carriers [ADAPTER ...]`, run in `tests/`.
 
-Prints a table: adapters in rows, carriers in columns, and how many clauses of MOVE hold of what arrives. Then the
-parcels of two ranks, each a process, meet over gloo (`torch.distributed`) and part among ranks of other heads.
+Prints a table: adapters in rows, carriers in columns, and how many clauses hold of what arrives: those of MOVE, and
+those of ROW, on rows in a form. Then the parcels of two ranks, each a process, meet over gloo (`torch.distributed`)
+and part among ranks of other heads: those of one sequence, of layers, and of rows in forms.
 What is not installed is named with the library that it lacks. Ends with status 1 if anything that ran is wrong.
 """
 
@@ -37,7 +38,7 @@ def lacks(carrier: str) -> str:
 
 def carried(adapter: str, carrier: str) -> tuple[bool, str]:
     """Judge what arrives of an adapter's parcels: whether it conforms, and how many clauses pass."""
-    return judged(name(adapter, carrier))
+    return judged(name(adapter, carrier), "parcels", "forms")
 
 
 def main(names: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,57 +21,81 @@ WHOLE = Config(kv_heads=4, step=4)
 ROWS = 5
 BEFORE, AFTER = ((0, 2), (2, 4)), ((0, 1), (1, 4))
 """The heads of each rank when rows are appended, and of those that they go to."""
-KINDS = ("growing", "ring", "sink")
-FIELDS: dict[str, dict[str, int]] = {"ring": {"window": 4}, "sink": {"window": 4, "sinks": 1}}
+FIELDS: dict[str, dict[str, Any]] = {
+    "growing": {},
+    "ring": {"window": 4},
+    "sink": {"window": 4, "sinks": 1},
+    "layers": {"of": "full,window:4,state", "layers": 3},
+    "growing, rows of int8/1": {"form": "int8/1"},
+    "growing, blocks of q8_0": {"form": "q8_0", "k_dim": 32, "v_dim": 32},
+}
+"""What goes between ranks: a kind, and its own fields."""
 
 
-def rows() -> Pair:
-    """Rows `[1, 4, 5, dim]` in f16, each element another number."""
-    made = (WHOLE.shape(kind, ROWS) for kind in "kv")
+def whole(case: str) -> Config:
+    """The config of all heads."""
+    return WHOLE.changed(**FIELDS[case])
+
+
+def rows(case: str) -> Pair:
+    """Rows `[1, 4, 5, dim]` in f16, or those of each layer, each element another number."""
+    config = whole(case)
+    made = ((config.layers or 1, *config.shape(side, ROWS)[1:]) for side in "kv")
     return Pair(*(np.arange(1, 1 + np.prod(shape), dtype=np.float16).reshape(shape) for shape in made))
 
 
-def opened(adapter: Any, kind: str, heads: tuple[int, int]) -> Any:
+def opened(adapter: Any, case: str, heads: tuple[int, int]) -> Any:
     """A cache with these heads of all."""
     rank = f"{heads[0]}/{WHOLE.kv_heads}"
-    return adapter.open(kind, WHOLE.changed(kv_heads=heads[1] - heads[0], rank=rank, **FIELDS.get(kind, {})))
+    return adapter.open(case.partition(",")[0], whole(case).changed(kv_heads=heads[1] - heads[0], rank=rank))
 
 
-def own(pair: Pair, heads: tuple[int, int]) -> tuple[Array, Array]:
+def parts_of(cache: Any) -> list[Parcel]:
+    """What a cache packs, as parts."""
+    made: Any = cache.pack()
+    return made if isinstance(made, list) else [made]
+
+
+def shown(cache: Any, case: str) -> Sequence[Array]:
+    """What a cache shows, with its heads on the second axis: a view, or what each layer needs."""
+    if case == "layers":
+        return [array for part in parts_of(cache) for array in part.rows()]
+    view: Pair = cache.read("view")
+    return view
+
+
+def own(arrays: Sequence[Array], heads: tuple[int, int]) -> list[Array]:
     """These heads of rows."""
-    keys, values = (np.ascontiguousarray(a[:, slice(*heads)]) for a in pair)
-    return keys, values
+    return [np.ascontiguousarray(a[:, slice(*heads)]) for a in arrays]
 
 
-def differs(cache: Any, wanted: Pair, heads: tuple[int, int]) -> bool:
-    """Tell whether a cache shows other rows than these heads of what is wanted."""
-    seen = cache.read("view")
+def differs(seen: Sequence[Array], wanted: Sequence[Array], heads: tuple[int, int]) -> bool:
+    """Tell whether other rows are seen than these heads of what is wanted."""
     return any(a.tobytes() != b.tobytes() for a, b in zip(seen, own(wanted, heads), strict=True))
 
 
 def rank(number: int, adapter: str, folder: str) -> None:
     """What each process does; it writes what is wrong into a file of its own."""
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=number, world_size=len(BEFORE))
-    wrong = [f"{kind}: {what}" for kind in KINDS for what in exchanged(number, load(adapter), kind)]
+    wrong = [f"{case}: {what}" for case in FIELDS for what in exchanged(number, load(adapter), case)]
     (Path(folder) / f"rank{number}").write_text("\n".join(wrong), encoding="utf-8")
     dist.destroy_process_group()
 
 
-def exchanged(number: int, adapter: Any, kind: str) -> list[str]:
+def exchanged(number: int, adapter: Any, case: str) -> list[str]:
     """Pack the heads of one rank, send them to all, and unpack what came; tell what is wrong."""
-    wrong, whole = list[str](), opened(adapter, kind, (0, WHOLE.kv_heads))
-    whole.append(*rows())
-    wanted = whole.read("view")
-    cache = opened(adapter, kind, BEFORE[number])
-    cache.append(*own(rows(), BEFORE[number]))
-    parts: list[Any] = [None] * len(BEFORE)
-    dist.all_gather_object(parts, tuple(cache.pack()))
-    came = [Parcel(*part) for part in parts[::-1]]
+    wrong, every = list[str](), opened(adapter, case, (0, WHOLE.kv_heads))
+    every.append(*rows(case))
+    wanted, cache = shown(every, case), opened(adapter, case, BEFORE[number])
+    cache.append(*own(rows(case), BEFORE[number]))
+    of_ranks: list[Any] = [None] * len(BEFORE)
+    dist.all_gather_object(of_ranks, [tuple(part) for part in parts_of(cache)])
+    first, *others = ([Parcel(*part) for part in parts] for parts in of_ranks[::-1])
     for heads in ((0, WHOLE.kv_heads), AFTER[number]):
-        there = opened(adapter, kind, heads)
-        there.unpack(*came)
-        wrong += [f"heads {heads} show other rows"] if differs(there, wanted, heads) else []
-        wrong += [] if missed(opened(adapter, kind, heads), came[:1], heads) else [f"heads {heads} miss no part"]
+        there = opened(adapter, case, heads)
+        there.unpack(*first, *(part for parts in others for part in parts))
+        wrong += [f"heads {heads} show other rows"] if differs(shown(there, case), wanted, heads) else []
+        wrong += [] if missed(opened(adapter, case, heads), first, heads) else [f"heads {heads} miss no part"]
     return wrong
 
 
