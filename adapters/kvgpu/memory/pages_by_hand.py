@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
-from numpy import ndarray
+from numpy import dtype, ndarray
 
 from kvgpu.memory.by_hand import ENTRY, Hand
 from kvgpu.memory.layout import Geometry, Place
@@ -24,11 +25,15 @@ class PagesByHand(Hand):
     @cached_property
     def _rows(self) -> tuple[Array, Array]:
         """Give keys and values where they lie, `[pages, slots, heads]`."""
-        keys, values = self._lines
-        return tuple(  # type: ignore[return-value]
-            lines.view(row).reshape(self._pages, self._heads, self._slots).swapaxes(1, 2)
-            for lines, row in ((keys, self._key), (values, self._value))
-        )
+        place = self._place
+        keys = self._row_by_row(place.keys, place.keys_at, self._key)
+        return keys, self._row_by_row(place.values, place.values_at, self._value)
+
+    def _row_by_row(self, block: Block, at: int, row: dtype[Any]) -> Array:
+        """Give keys or values; rows of a latent form have values of no bytes."""
+        line = self._slots * row.itemsize
+        strides = self._heads * line, row.itemsize, line
+        return ndarray((self._pages, self._slots, self._heads), row, self._reached(block), at, strides)
 
     @cached_property
     def _rows_of_pairs(self) -> Array:

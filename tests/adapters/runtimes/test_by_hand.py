@@ -218,6 +218,17 @@ def test_keys_and_values_of_one_width_or_two_in_one_block_or_two(
             assert array[..., 1, :].tobytes() == wanted.tobytes()
 
 
+def test_a_row_of_a_latent_page_has_no_values_of_its_own(fast: Any) -> None:
+    config = CONFIGS["page"].changed(dtype="f16", batch=1, k_dim=8, v_dim=6, form="latent")
+    keys = RANDOM.integers(0, 1 << 10, (1, 3, 1, 8), np.uint16).astype(np.float16)
+    cache = fast.open("page", config)
+    cache.admit()
+    for _ in range(3):
+        cache.append(*fast.place(keys, keys[..., :6].copy()))
+    found = cache.read_sequence(0)
+    assert all((array == keys[0, ..., : array.shape[-1]]).all() for array in found) and found.keys.shape[1] == 3
+
+
 def test_a_fork_copies_its_own_page_alone(fast: Any) -> None:
     """Every byte of a pool is as it was but for the page that was copied, whoever does it."""
     config = CONFIGS["page"].changed(dtype="f16", page_size=3)
