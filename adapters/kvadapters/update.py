@@ -31,6 +31,7 @@ from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, same_geometry, valid
 from kvspec.masks import Logical
 from kvspec.operations.table import OF_KIND
+from kvspec.parcels import Parcel, fits, packed
 from kvspec.registry import CACHES, LETTERS, abilities
 
 Make = Callable[[Config], Any]
@@ -72,6 +73,10 @@ class Functions:
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
     """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    pack: Callable[[Any], tuple[Any, Any]] | None = None
+    """Give all rows as the engine hands them to another process, keys and values, where there are some."""
+    unpack: Callable[[Any, Any, Any], Any] | None = None
+    """Have a fresh cache hold such rows, or give the cache that does. With both, parcels are claimed."""
     keep: Callable[[Any, Sequence[int]], Any] | None = None
     """Drop all rows but those that were appended at these positions; of a cache with sinks."""
     mask: Callable[..., Any] | None = None
@@ -264,6 +269,27 @@ class UpdateCache:
         self.cache, self._counted, self._returned, self._shaped = cache, to, None, True
         return None
 
+    def pack(self, sequence: int = 0) -> Parcel:
+        """Have the engine give all rows, and say what they are: their axes are those of an update."""
+        if self.engine.pack is None:
+            raise Unsupported("no pack")
+        n, made = self._offset, [np.zeros(self.config.shape(p, 0), DTYPES[self.config.dtype]) for p in "kv"]
+        rows = [self.engine.from_engine(a) for a in self.engine.pack(self.cache)] if n else made
+        return packed(self.config, n, range(n), Pair(*rows))
+
+    def unpack(self, *parts: Parcel) -> None:
+        """Have the engine make a cache of rows; it then replaces this cache. Raises ValueError for rows of another
+        geometry, for which no engine is asked, and where bytes are missing."""
+        (part,) = parts
+        if self.engine.unpack is None:
+            raise Unsupported("no unpack")
+        if not fits(self.config, part.descriptor):
+            raise ValueError("rows of another geometry")
+        rows, fresh = part.rows(), self._fresh()
+        other = self.engine.unpack(fresh, *map(self._own, rows)) if part.offset else None
+        self.cache, self._counted = fresh if other is None else other, part.offset
+        self._returned, self._shaped = None, True
+
     def mask(self, logical: Logical) -> Array | None:
         """Give the mask that was made before the last update, `[1 or B, 1 or heads, L, K]`."""
         if self.engine.mask is None:
@@ -318,6 +344,8 @@ class UpdateAdapter:
             chapters["mask"] = {"level": "visible", "with": ["causal"], **USUAL}
         if engine.state and engine.set_state and engine.trim and "restore" in OF_KIND[self.kind]:
             chapters["snapshot"] = {"level": "visible", "with": ["snapshot", "restore"]}
+        if engine.pack and engine.unpack:
+            chapters["parcels"] = {"level": "visible", "with": ["pack", "unpack"]}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             if chapter not in chapters:

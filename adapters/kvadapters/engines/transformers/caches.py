@@ -108,10 +108,22 @@ def gathered(cache: Cache, saved: tuple[Config, Any]) -> None:
     cache.cache = transformers.DynamicCache(rows)
 
 
+def rows(cache: Cache) -> tuple[Any, Any]:
+    """The rows that a cache iterates over, as data-parallel models hand them on."""
+    ((keys, values, *_),) = tuple(cache.cache)
+    return keys, values
+
+
+def of_rows(cache: Cache, keys: Any, values: Any) -> None:
+    """Make a cache of such rows."""
+    cache.cache = transformers.DynamicCache([(keys, values)])
+
+
 CROP: dict[str, Any] = {"trim": lambda cache, n: cache.cache.crop(-n)}
 """`crop` removes rows if it gets their number as a negative number."""
 STATIC_CROP = CROP if hasattr(StaticLayer, "crop") else {}
 """Static caches can remove rows from 5.24 on."""
+HANDED_ON: dict[str, Any] = {"pack": rows, "unpack": of_rows}
 GATHERED: dict[str, Any] = {"state": lambda cache: (cache.config, tuple(cache.cache)), "set_state": gathered}
 """What a cache iterates over are its keys, its values and the size of its window."""
 CROPPED = {"growing.shape": "first append", "growing.range": "clamped at 0"}
@@ -124,7 +136,7 @@ SLIDES = {
 }
 """A full sliding cache has dropped its oldest row, and cannot be cropped."""
 
-growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP, **GATHERED)
+growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP, **GATHERED, **HANDED_ON)
 sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP, **GATHERED)
 bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"}, **STATIC_CROP)
 static_sliding = adapter(

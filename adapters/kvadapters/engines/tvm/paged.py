@@ -31,6 +31,11 @@ FLOATS = {"f32": "float32", "f16": "float16"}
 """The dtypes for which LLVM builds all of these kernels."""
 
 
+def tensor(array: Array) -> Any:
+    """An array of TVM."""
+    return tvm.runtime.tensor(array)
+
+
 def call(name: str) -> Any:
     """A function of the runtime."""
     return tvm.get_global_func(f"vm.builtin.{name}")

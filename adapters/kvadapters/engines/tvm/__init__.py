@@ -1,0 +1,1 @@
+"""Apache TVM: its paged cache, as a pool, and one sequence of it as a growing cache."""
