@@ -156,8 +156,7 @@ class Layered(Protocol):
         """Take n rows of an encoder for each layer `cross`, `[such layers, kv_heads, n, k_dim]`, and of v_dim."""
 
     def branch(self, keys: Any, values: Any, on: Sequence[int] | None = None) -> None:
-        """Take n drafts, rows as of an append, without a change of the offset. `on` says for each the number of the
-        draft that it hangs on, or -1; None hangs each on the one before it."""
+        """Take n drafts, rows that hang each on the draft of a number in `on` (-1: none), or on the one before."""
 
     def settle(self, draft: int) -> None:
         """Append the drafts on the way to this one, and itself, in all layers; -1 appends none. Drop the others."""
@@ -166,9 +165,8 @@ class Layered(Protocol):
         """Give the offset, which all layers have in common."""
 
     def histories(self) -> Sequence[Pair]:
-        """Read for each layer, sharing ones too, the rows that the queries of the latest append or branch
-        attend to: `[1, kv_heads, K, k_dim]`, and of v_dim. K may differ. It is 0 in a layer `state`, and in a layer
-        `cross` before there are rows of an encoder. Asked only right after such an operation."""
+        """Read for each layer, sharing ones too, the rows that these queries attend to, `[1, kv_heads, K, k_dim]` and
+        of v_dim. K may differ, and is 0 in a layer `state`, and in a layer `cross` before there is an encoder."""
 
     def states(self) -> Mapping[int, Array]:
         """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every

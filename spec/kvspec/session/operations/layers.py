@@ -1,5 +1,4 @@
-"""A cache of several layers: drafts of several ways on; observe offset and states, and after an append or a branch
-what the queries of each layer see."""
+"""A cache of several layers: its drafts, its offset and states, and what the queries of each layer see."""
 
 from __future__ import annotations
 
@@ -50,10 +49,9 @@ def _padded(rows: Array, width: int) -> Array:
 
 def branch(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Hand in drafts, each behind another."""
-    do, rows = offered(cache, "branch"), session.handed(op, inputs)
-    on = [numbers_in(op["on"])] if op.get("on") is not None else []
+    do, rows, on = offered(cache, "branch"), session.handed(op, inputs), op.get("on")
     with session.metered(step):
-        do(*rows, *on)
+        do(*rows, *([] if on is None else [numbers_in(on)]))
     session.wait()
 
 
