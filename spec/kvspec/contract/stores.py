@@ -165,8 +165,8 @@ class Layered(Protocol):
         """Give the offset, which all layers have in common."""
 
     def histories(self) -> Sequence[Pair]:
-        """Read for each layer, sharing ones too, the rows that these queries attend to, `[1, kv_heads, K, dim]`. K may
-        differ, and is 0 in a layer `state`, and in one `cross` without an encoder. Asked right after those alone."""
+        """Read for each layer, sharing ones too, the rows that these queries attend to, `[1, kv_heads, K, dim]`. K
+        may differ. It is 0 in a layer `state`, and in one `cross` without an encoder. Asked right after those."""
 
     def states(self) -> Mapping[int, Array]:
         """Read the state of each layer `state`, by its number: `[kv_heads, k_dim, v_dim]` in f32. Asked after every
