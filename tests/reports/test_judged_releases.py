@@ -76,10 +76,10 @@ def failed(message: str, **more: Any) -> Record:
 @pytest.mark.parametrize(
     ("error", "answer"),
     [
-        ("AttributeError: no attribute 'make_mask' (mlx.py:83)", "cannot open"),
-        ("observing the cache: AttributeError: no attribute 'empty' (mlx.py:83)", "cannot open"),
+        ("AttributeError: no attribute 'make_mask' (caches.py:83)", "cannot open"),
+        ("observing the cache: AttributeError: no attribute 'empty' (caches.py:83)", "cannot open"),
         ("AttributeError: no attribute 'shape' (cache.py:83)", "judged"),
-        ("TypeError: no argument 'keep' (mlx.py:83)", "judged"),
+        ("TypeError: no argument 'keep' (caches.py:83)", "judged"),
     ],
 )
 def test_only_a_name_that_the_adapter_itself_misses_means_that_a_release_cannot_be_opened(

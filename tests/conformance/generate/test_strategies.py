@@ -38,12 +38,11 @@ def of_all() -> list[Trace]:
 
 def test_a_whole_system_does_all_there_is() -> None:
     asked = {op["op"] for t in of_all() for op in t.ops}
-    own = {"split", "merge", "close", "init", "run", "askappend", "askrestore", "keep"} | {
-        "pack",
-        "carry",
-        "collect",
-        "unpack",
+    own = {
+        *("split", "merge", "close", "init", "run", "askappend", "askrestore", "keep"),
+        *("pack", "carry", "collect", "unpack"),
         *("send", "sent", "expect", "arrive", "lose"),
+        *("branch", "settle"),
     }
     assert set(OPERATIONS) - asked <= own, "what is left has sources of its own"
     mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]
