@@ -59,6 +59,7 @@ ENGINES = {
     "transformers-batch-encoder-decoder": "kvadapters.engines.transformers.batches:encoded",
     "transformers-batch-hybrid": "kvadapters.engines.transformers.batches:hybrid",
     "transformers-batch-linear": "kvadapters.engines.transformers.batches:linear",
+    "transformers-padded": "kvadapters.engines.transformers.padded:padded",
     "transformers-encoder-decoder": "kvadapters.engines.transformers.parts:encoder_decoder",
     "transformers-sparse": "kvadapters.engines.transformers.parts:sparse_dynamic",
     "transformers-indexed": "kvadapters.engines.transformers.parts:indexed_dynamic",

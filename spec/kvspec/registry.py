@@ -172,6 +172,7 @@ OBSERVABLES = tuple(dict.fromkeys(("state", *observed_in(RECORDS))))
 """The observers of a session: the state after every operation; the history after an append; ..."""
 
 HANDED_OUT = {**dict.fromkeys(("state", "batch", "table", "references"), "state"), "free": "free"}
+HANDED_OUT |= {"positions": "positions"}
 """What pools and stores may not show, and what it is observed as."""
 
 

@@ -74,7 +74,8 @@ truncate 0 1; gather 0,2 2; gather empty 1; gather 0 -1; peek 1; peek 9
 drop 0; drop 0; admit; append 1; send 0; sent 0 p; expect 1; arrive 0 p; send 0; lose 0; lose 0
 append 9 sequence=1; scribble"""
 
-RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0; trim 9,9; filter 1,0; reorder 0,0
+RAGGED = """feed 2,1; feed 0,2 n=3; feed 1,3 n=2; feed 1,1 resident=1; trim 1,0; trim 9,9
+filter 1,0; reorder 0,0; attendblock 1,1 heads=4
 open B kind=ragged batch=1 padding=right; B: feed 2; repeat 2; extend B; extend A; filter empty
 open C kind=ragged batch=1 padding=left window=2; C: feed 3
 open C kind=growing batch=1; C: append 1; join CC; extract 0 C; extract 5 C; feed 1,1 kv_heads=1; scribble"""

@@ -17,7 +17,7 @@ from kvspec.session.step import NOTHING, Inputs, Step
 Op = dict[str, Any]
 
 
-ROWS = ("state", "history", "mask", "offset", "free", "can")
+ROWS = ("state", "positions", "history", "mask", "offset", "free", "can")
 """What both must show alike."""
 
 

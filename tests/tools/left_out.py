@@ -34,6 +34,7 @@ NOT_TRIED = {
     "llama-window-tight": "llama-cpp-python",
     "transformers-quantized-fp8": "transformers",
     "transformers-batch-static": "transformers",
+    "transformers-padded": "transformers",
     "transformers-batch-quantized": "transformers",
     "transformers-batch-encoder-decoder": "transformers",
     "transformers-batch-hybrid": "transformers",

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvgpu.caches.attention import Runs
+from kvgpu.caches.attention_ragged import AttendingBlocks
 from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Rows, Workspace
 from kvgpu.memory.cache_rows import acceptable, fitting
@@ -26,7 +28,7 @@ class Run(NamedTuple):
     rows: int
 
 
-class Ragged:
+class Ragged(AttendingBlocks):
     """Sequence s has its rows in group s, the newest `held[s]` of `lengths[s]`, in the columns from `starts_[s]` on
     of a block whose first column is slot `at`. There are as many slots as the steps that hold the most rows. Over
     a window there is one step more, in which the block moves on. Before the first feed there are none."""
@@ -99,8 +101,8 @@ class Ragged:
 
     def feed(self, keys: Any, values: Any, lengths: Sequence[int]) -> None:
         """Append the columns of a block that sequences own; in place, if no row has to move for padding."""
-        columns = self._demand_block(keys, values, lengths)
-        owned = self._owned(lengths, columns)
+        columns = self.demand_block(keys, values, lengths)
+        owned = self.owned(lengths, columns)
         if any(lengths):
             block = Codec(self.space, self._batch()).staged(keys, values)
             new = [[Run(self._group(block, s), each.start, len(each))] for s, each in enumerate(owned)]
@@ -111,7 +113,7 @@ class Ragged:
         """The geometry of all sequences that there are."""
         return self.config.changed(batch=len(self.lengths))
 
-    def _demand_block(self, keys: Any, values: Any, lengths: Sequence[int]) -> int:
+    def demand_block(self, keys: Any, values: Any, lengths: Sequence[int]) -> int:
         """Count the columns of a block. Refuses a block that does not fit, and lengths that it does not have."""
         if not fitting(self._batch(), keys, values):
             raise refusals.rows("CACHE-2", self._batch(), keys, values)
@@ -120,7 +122,7 @@ class Ragged:
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
         return columns
 
-    def _owned(self, lengths: Sequence[int], columns: int) -> list[range]:
+    def owned(self, lengths: Sequence[int], columns: int) -> list[range]:
         """The columns of a block that each sequence owns."""
         left = self.config.padding == "left"
         return [range(columns - n, columns) if left else range(n) for n in lengths]
@@ -249,6 +251,23 @@ class Ragged:
         n = self._seen(sequence)
         found = self._read(sequence, 1, self._first(sequence) + self.held[sequence] - n, n)
         return Pair(found.keys[0], found.values[0])
+
+    def lying(self, sequence: int) -> Runs:
+        """Where the rows of a sequence lie as they are kept."""
+        assert self.rows is not None
+        place = self._group(self.rows.place, sequence)
+        return Runs(place, self.config.kv_heads * place.slots, self._first(sequence))
+
+    def readable(self, sequence: int) -> Runs:
+        """Where they lie as they are read: rows in a form are decoded to another place."""
+        lying, held = self.lying(sequence), self.held[sequence]
+        if self.config.form is None:
+            return lying
+        keys_at = lying.place.keys_at + lying.start * self.one.k_bytes
+        values_at = lying.place.values_at + lying.start * self.one.v_bytes
+        codec = Codec(self.space, self.config.changed(batch=1))
+        place = codec.decoded(replace(lying.place, keys_at=keys_at, values_at=values_at), held)
+        return Runs(place, self.config.kv_heads * place.slots)
 
     def history(self) -> Pair:
         """Download the block, `[sequences, kv_heads, width, dim]`."""

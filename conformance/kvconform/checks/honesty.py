@@ -98,7 +98,8 @@ def _abilities(adapter: Description) -> Iterator[tuple[Trace, str]]:
             more = replace(claim, without=claim.without - {name})
             able = replace(adapter, chapters={**adapter.chapters, chapter: more})
             shown = (t for t in ability_traces()[chapter, name] if not t.refused and able.able(t.takes))
-            for trace in islice(fitted((t.trace for t in shown), able), 1):
+            fit = fitted((t.trace for t in shown), able)
+            for trace in islice((t for t in fit if t not in fitted((t,), adapter)), 1):
                 yield trace, f"it leaves out {chapter}.{name}"
 
 

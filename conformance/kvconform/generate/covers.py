@@ -49,7 +49,7 @@ class Walk:
     steps: list[Step]
 
 
-FROZEN = ("state", "history", "mask", "sees", "fold", "offset", "free", "can")
+FROZEN = ("state", "positions", "history", "mask", "sees", "fold", "offset", "free", "can")
 """The observers used here; bytes held and counted follow from these and have chapters of their own."""
 
 

@@ -67,5 +67,5 @@ def expected(trace: Trace) -> list[Expected]:
 
 def seen(trace: Trace) -> list[Expected]:
     """What the list model expects that queries see, after every operation of a trace."""
-    modelled = ModelledTrace(trace, observe=("mask", "sees"))
+    modelled = ModelledTrace(trace, observe=("positions", "mask", "sees"))
     return [modelled.follow(op) for op in trace.ops]

@@ -18,7 +18,7 @@ from kvspec.session.arrays import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
-OBSERVED = ("state", "mask", "sees", "fold", "offset", "free", "can")
+OBSERVED = ("state", "positions", "mask", "sees", "fold", "offset", "free", "can")
 """What is observed: rows by name, what queries see, and what a cache says of itself."""
 
 

@@ -1,4 +1,4 @@
-"""Padded blocks, as ragged caches are fed them: rows of unequal lengths, and NaN in the padding."""
+"""Padded blocks, as ragged caches are fed them: rows of unequal lengths, and NaN or numbers in the padding."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config
-from kvspec.operations.table import Operation, numbers_in, overridden
+from kvspec.operations.table import Operation, argument, numbers_in, overridden
 from kvspec.rows.book import SerialBook
+
+NUMBERS = 0.0, 64.0
+"""What stands in padding that holds no NaN: keys that every query scores as 0, and values larger than any row's."""
 
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 """Of keys, and of values."""
@@ -34,21 +37,29 @@ class PaddedBlock:
         """Keys and values `[sequences, kv_heads, n, dim]`."""
         op = {name: value for name, value in self.op.items() if name not in ("batch", "values")}
         made = book.rows(op, self.config.changed(batch=1), self.total)
-        return Pair(*(self._block(a, columns) for a, columns in zip(made, self._columns(), strict=True)))
+        padding = NUMBERS if argument(self.op, "beside") == "numbers" else (np.nan, np.nan)
+        each = zip(made, self._columns(), padding, strict=True)
+        return Pair(*(self._block(*block) for block in each))
 
     def _columns(self) -> tuple[int, int]:
         values = self.op.get("values")
         return self.columns, self.columns if values is None else values
 
-    def _block(self, rows: Array, columns: int) -> Array:
+    def _block(self, rows: Array, columns: int, padding: float) -> Array:
         _, heads, _, dim = rows.shape
-        block = np.full((self.sequences, heads, columns, dim), np.nan, rows.dtype)
+        block = np.full((self.sequences, heads, columns, dim), padding, rows.dtype)
         ends = np.cumsum([0, *self.lengths]).tolist()
         for s, end in enumerate(ends[1 : self.sequences + 1]):
             own = rows[0, :, ends[s] : end][:, :columns]
             first = columns - own.shape[1] if self.config.padding == "left" else 0
             block[s, :, first : first + own.shape[1]] = own
         return block
+
+    def queries(self) -> tuple[int, ...]:
+        """The shape of the queries that ask for each column."""
+        own = {"q_batch": self.sequences, "heads": self.config.kv_heads}
+        own |= {"q_rows": self.columns, "q_dim": self.config.k_dim}
+        return tuple(max(0, size if self.op.get(name) is None else self.op[name]) for name, size in own.items())
 
     def shapes(self) -> Shapes:
         """The shapes of keys and of values."""

@@ -156,6 +156,8 @@ class TraceInputs:
     def queries_shape(self, op: Operation) -> tuple[int, ...]:
         """Queries are `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
         kind, config = self.opened_as(op)
+        if "lengths" in op:
+            return PaddedBlock(op, config).queries()
         how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
         rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
         batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch

@@ -27,7 +27,7 @@ VERSION = 3
 
 LICENCE = "CC0-1.0"
 
-OBSERVED = ("state", "history", "mask", "sees", "fold", "held", "offset", "free", "can")
+OBSERVED = ("state", "positions", "history", "mask", "sees", "fold", "held", "offset", "free", "can")
 """The observers: all but the meter's counts, which differ between engines."""
 
 

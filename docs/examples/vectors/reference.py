@@ -24,7 +24,7 @@ class Engine:
     """The caches of one vector. It can do everything that a vector may ask."""
 
     def __init__(self, vector: dict[str, Any]) -> None:
-        looks = "state", "history", "mask", "sees", "fold", "held", "offset", "free", "can"
+        looks = "state", "positions", "history", "mask", "sees", "fold", "held", "offset", "free", "can"
         self.session = Session(Reference(), observe=looks)
 
     def __call__(self, op: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

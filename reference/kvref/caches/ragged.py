@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from kvref.abilities.attention import Seen, attended
 from kvref.abilities.snapshot import Snapshot
 from kvref.cite import cite, uncited
 from kvref.memory import forms, meter
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, fits
+from kvspec.masks import Causal, Logical, Window
 from kvspec.refusals import common as refusals
 from kvspec.refusals import ragged as refusals_ragged
 
@@ -77,12 +79,7 @@ class Ragged:
 
     def feed(self, keys: Array, values: Array, lengths: Sequence[int]) -> None:
         """Append a padded block `[sequences, kv_heads, n, dim]`; a sequence owns as many columns as it has rows."""
-        new = Pair(keys, values)
-        if not fits(self.config.changed(batch=len(self.lengths)), new):
-            raise refusals.rows("CACHE-2", self.config.changed(batch=len(self.lengths)), keys, values)
-        columns = keys.shape[2]
-        if len(lengths) != len(self.lengths) or not all(0 <= n <= columns for n in lengths):
-            raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
+        new, columns = Pair(keys, values), self._demand_block(keys, values, lengths)
         cite("RAGGED-3", "RAGGED-4", "RAGGED-5", "RAGGED-8", *([] if any(lengths) else ["RAGGED-11"]))
         owned = [self._before(columns, n) for n in lengths]
         parts = [_part(new, s, at, lengths[s]) for s, at in enumerate(owned)]
@@ -91,6 +88,52 @@ class Ragged:
         grown = [old + n for old, n in zip(self.lengths, lengths, strict=True)]
         self._lay(list(zip(before, kept, strict=True)), grown)
         self.fed = self._positions(lengths, columns)
+
+    def _demand_block(self, keys: Array, values: Array, lengths: Sequence[int]) -> int:
+        """The columns of a block; refuse one of another geometry, or lengths that it cannot have."""
+        if not fits(self.config.changed(batch=len(self.lengths)), Pair(keys, values)):
+            raise refusals.rows("CACHE-2", self.config.changed(batch=len(self.lengths)), keys, values)
+        columns = int(keys.shape[2])
+        if len(lengths) != len(self.lengths) or not all(0 <= n <= columns for n in lengths):
+            raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.lengths), columns)
+        return columns
+
+    def attend_block(self, queries: Array, keys: Array, values: Array, lengths: Sequence[int]) -> Array:
+        """Feed a block, and have its queries `[sequences, heads, n, k_dim]` attend. In padding the output is 0."""
+        self._demand_queries(queries, self._demand_block(keys, values, lengths))
+        self.feed(keys, values, lengths)
+        cite("RAGGED-36", "RAGGED-37", "ATTN-44")
+        forms.cite_attended(self.config)
+        output = np.zeros((*queries.shape[:3], self.config.v_dim), np.float32)
+        for s, n in enumerate(lengths):
+            first = self._before(queries.shape[2], n)
+            own = (slice(s, s + 1), slice(None), slice(first, first + n))
+            if n:
+                output[own] = self._answered(s, queries[own])
+        return output
+
+    def _demand_queries(self, queries: Array, columns: int) -> None:
+        """Refuse queries that are not one for each column and head, of as many heads as can share the rows'."""
+        wanted = len(self.lengths), "heads", columns, self.config.k_dim
+        fits = queries.ndim == 4 and all(
+            w in ("heads", size) for size, w in zip(queries.shape, wanted, strict=True)
+        )
+        if (
+            not fits
+            or queries.dtype != np.float32
+            or not queries.shape[1]
+            or queries.shape[1] % self.config.kv_heads
+        ):
+            raise refusals_ragged.queries("RAGGED-38", queries, wanted)
+
+    def _answered(self, sequence: int, queries: Array) -> Array:
+        """What the queries of a sequence's newest rows make of the rows up to their own, or in their window."""
+        window = self.config.window
+        cite(*([] if window is None else ["RAGGED-31"]))
+        held = self.kept.decoded(Pair(*(a[None] for a in self._rows(sequence))))
+        mask: Logical = (Causal(), *([] if window is None else [Window(window)]))
+        with uncited():
+            return attended(queries, held, Seen(mask, held.keys.shape[2], self.lengths[sequence]), 1)
 
     def _positions(self, lengths: Sequence[int], columns: int) -> Array:
         """The position of each row of a block that was fed last, -1 for padding."""

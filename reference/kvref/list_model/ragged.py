@@ -10,7 +10,8 @@ import numpy as np
 from kvref.cite import cite, uncited
 from kvref.list_model import forms
 from kvref.list_model.attention import KnownRows
-from kvref.list_model.rows import Rows, fitting
+from kvref.list_model.attention_bound import Output
+from kvref.list_model.rows import Added, Queries, Rows, fitting
 from kvref.list_model.snapshot import SavedTokens
 from kvspec.contract import Claim
 from kvspec.errors import Refused
@@ -31,7 +32,7 @@ class RaggedModel:
         if config.padding is None or not common.valid(config):
             raise common.config("CACHE-3", self.kind, config)
         cite("RAGGED-2")
-        self.config = config
+        self.config, self.known = config, known
         self.window: int | None = config.window
         """How many rows a query sees, its own included; None if all."""
         self._become([[] for _ in range(config.batch)])
@@ -51,15 +52,35 @@ class RaggedModel:
 
     def feed(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> None:
         """Each sequence's own rows behind those it has."""
+        columns = self._demand_block(keys, values, lengths)
+        cite("RAGGED-3", "RAGGED-4", "RAGGED-5", *([] if any(lengths) else ["RAGGED-11"]))
+        forms.cite_written(self.config, *(self._owned(rows, lengths) for rows in (keys, values)))
+        self._become([rows + new for rows, new in zip(self.all, keys.serials, strict=True)])
+        self.last = list(lengths), columns
+
+    def _demand_block(self, keys: Rows, values: Rows, lengths: Sequence[int]) -> int:
+        """The columns of a block that fits."""
         columns = keys.shape[2]
         if not fitting(keys, values, self.config, len(self.all), self.config.kv_heads, columns):
             raise Refused("CACHE-2", "rows of another geometry")
         if len(lengths) != len(self.all) or not set(lengths) <= set(range(columns + 1)):
             raise refusals_ragged.lengths("RAGGED-9", list(lengths), len(self.all), columns)
-        cite("RAGGED-3", "RAGGED-4", "RAGGED-5", *([] if any(lengths) else ["RAGGED-11"]))
-        forms.cite_written(self.config, *(self._owned(rows, lengths) for rows in (keys, values)))
-        self._become([rows + new for rows, new in zip(self.all, keys.serials, strict=True)])
-        self.last = list(lengths), columns
+        return columns
+
+    def attend_block(self, queries: Queries, keys: Rows, values: Rows, lengths: Sequence[int]) -> Output | None:
+        """Feed, then what each query makes of the rows that it sees; of padding nothing."""
+        columns, kv_heads = self._demand_block(keys, values, lengths), self.config.kv_heads
+        batch, heads, *rest = queries.shape
+        right = (batch, *rest) == (len(self.all), columns, self.config.k_dim)
+        if not right or queries.dtype != "f32" or heads not in range(kv_heads, heads + 1, kv_heads):
+            raise Refused("RAGGED-38", "queries of another geometry")
+        self.feed(keys, values, lengths)
+        cite("RAGGED-36", "RAGGED-37", "ATTN-44", *["ROW-16"] * (self.config.form is not None))
+        sees: list[list[list[list[Added]]]] = [
+            [[[dict.fromkeys(seen or (), ()) for seen in each[0]]]] for each in self.mask()
+        ]
+        found = self.known.stacked(None if queries.array is None else queries.array[:, None], sees, self.config)
+        return found and Output(*(part[:, 0] for part in found))
 
     def _owned(self, rows: Rows, lengths: Sequence[int]) -> Rows:
         """The rows of a block that are no padding."""

@@ -96,6 +96,10 @@ class Ragged(Protocol):
         """Append a block `[sequences, kv_heads, n, dim]`, in which sequence s owns `lengths[s]` columns: the first
         of them, or the last if padding is on the left."""
 
+    def attend_block(self, queries: Any, keys: Any, values: Any, lengths: Sequence[int]) -> Any:
+        """Feed a block, and have a query of each of its columns attend: `[sequences, heads, n, k_dim]` in f32. Give
+        the output `[sequences, heads, n, v_dim]` in f32; that of padding may hold anything."""
+
     def trim(self, counts: Sequence[int]) -> None:
         """Drop the newest `counts[s]` rows of each sequence s."""
 

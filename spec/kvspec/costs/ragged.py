@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from kvspec.costs.terms import BUFFER, ENTRY, PADDING, Case, Cost, bounded, how
+from kvspec.geometry import DTYPES
 from kvspec.operations.table import numbers_in
+
+FLOAT = DTYPES["f32"].itemsize
 
 
 def feed(case: Case) -> Cost:
@@ -21,6 +24,22 @@ def feed(case: Case) -> Cost:
         allocations=BUFFER + arriving,
         synchronisations=1 + arriving,
     )
+
+
+def attendblock(case: Case) -> Cost:
+    """Attend to a block: a feed, and each sequence asks by itself."""
+    (fed,) = feed(case).bounds
+    queries, asks = case.got.arrays.get("output"), sum(n > 0 for n in numbers_in(case.op["lengths"]))
+    columns = 0 if queries is None else queries.size // max(1, case.config.v_dim)
+    asked = {
+        "host_to_device": columns * case.config.k_dim * FLOAT + asks * PADDING,
+        "device_to_host": case.returned("output"),
+        "launches": 2 * asks,
+        "allocations": 3,
+        "synchronisations": 2 * asks + 1,
+    }
+    most = {name: fed.most.get(name, 0) + asked.get(name, 0) for name in (*fed.most, *asked)}
+    return bounded("RAGGED-39", how(case), **most)
 
 
 def trim(case: Case) -> Cost:

@@ -40,6 +40,9 @@ FILLS = (
 QUERIES = ("random", "fine", "huge", "tiny", "zero")
 """What queries may hold; see `kvspec.rows`."""
 
+BESIDE = ("nan", "numbers")
+"""What a padded block holds where no sequence owns a column; see `kvspec.rows`."""
+
 PAIRINGS = ("norm", "neox")
 """Which elements of a row RoPE rotates together: neighbours, or one from each half."""
 
@@ -77,6 +80,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "fill": FILLS,
     "input": INPUTS,
     "queries": QUERIES,
+    "beside": BESIDE,
     "pairing": PAIRINGS,
     "axes": ORDERS,
 }

@@ -44,7 +44,17 @@ def takes_rows(kind: str) -> set[str]:
     return {name for name in OF_KIND[kind] if "fill" in ARGUMENTS[name]} - ONCE
 
 
-ONCE = {"rotate", "prefill", "encode", "cross", "attendbatch", "replay", "replayattend", "captureattend"}
+ONCE = {
+    "rotate",
+    "prefill",
+    "encode",
+    "cross",
+    "attendbatch",
+    "attendblock",
+    "replay",
+    "replayattend",
+    "captureattend",
+}
 """They have no cache, or are done once for a request, or do what other operations do."""
 
 

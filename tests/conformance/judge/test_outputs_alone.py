@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from kvadapters.reference import Reference
@@ -12,6 +14,7 @@ from kvconform.generate.claims.fit_to_adapter import within
 from kvconform.laws.registry import LAWS
 from kvref.caches.keyed import Keyed
 from kvref.caches.page import Pages
+from kvref.caches.ragged import Ragged
 from kvspec import notation
 from kvspec.contract import Pair, description
 from kvspec.contract.pools import Request
@@ -69,6 +72,75 @@ class WrongInSmallPages(OutputsAlone):
     """A fault of one size of pages."""
 
     caches: ClassVar[dict[str, Any]] = {"page": ByPageSize}
+
+
+class HiddenBatch(Ragged):
+    """A batch that nobody may look at."""
+
+    def read_sequence(self, sequence: int) -> Pair:
+        raise AssertionError("rows were asked for")
+
+    def history(self) -> Pair:
+        raise AssertionError("a block was asked for")
+
+    def positions(self) -> Array | None:
+        raise AssertionError("positions were asked for")
+
+    def mask(self) -> Array:
+        raise AssertionError("a mask was asked for")
+
+
+class LosesTheOldest(HiddenBatch):
+    """A batch that is rearranged loses the oldest row of its last sequence."""
+
+    def filter(self, order: Sequence[int]) -> None:
+        super().filter(order)
+        rows = [self._rows(s, older=s == len(order) - 1 > 0 and self.held[s] > 1) for s in range(len(order))]
+        self._lay([[each] for each in rows], self.lengths)
+
+
+class SeesPadding(HiddenBatch):
+    """Queries see the padding before the rows of their sequence."""
+
+    def _rows(self, sequence: int, older: int = 0, newer: int = 0) -> Pair:
+        start = self._start(sequence) if self.asking else 0
+        return super()._rows(sequence, older - start, newer)
+
+    asking = False
+
+    def attend_block(self, *arguments: Any) -> Array:
+        """Look at too much, while it asks."""
+        self.feed(*arguments[1:])
+        self.asking = True
+        found = [self._answered(s, arguments[0][s : s + 1]) for s in range(len(self.lengths))]
+        self.asking = False
+        return np.concatenate(found)
+
+
+class BatchAlone(Reference):
+    """The reference's batches, of which outputs alone are shown, whose padding holds numbers."""
+
+    caches: ClassVar[dict[str, Any]] = {"ragged": HiddenBatch}
+
+    def describe(self) -> dict[str, Any]:
+        without = ["read", "positions", "sees", "nan", "join", "extract"]
+        return {
+            "name": "batch-alone",
+            "refusals": "cited",
+            "chapters": {"ragged": {"level": "visible", "without": without}},
+        }
+
+
+class LosesRows(BatchAlone):
+    """A fault of rows."""
+
+    caches: ClassVar[dict[str, Any]] = {"ragged": LosesTheOldest}
+
+
+class Looks(BatchAlone):
+    """A fault of what is seen."""
+
+    caches: ClassVar[dict[str, Any]] = {"ragged": SeesPadding}
 
 
 class HitsOnly(Keyed):
@@ -144,3 +216,34 @@ def test_sizes_of_pages_are_compared_by_outputs(engine: type[OutputsAlone], hold
     with adapter.judging(law.check) as tally:
         laws.judge(adapter, law)
     assert bool(tally.failing) is not holds
+
+
+def test_a_feed_becomes_an_attend_and_padding_and_rows_hold_numbers() -> None:
+    trace = notation.from_sentence(
+        "ragged padding=left batch=2: feed 1,2 n=3; feed 1,0 fill=bits; run 2 {feed 0,1}; trim 1,1; "
+        "attendblock 1,1; feed 1,1 v_dim=3"
+    )
+    made = within(trace, description(BatchAlone().describe()))
+    assert [notation.words(op) for op in made.ops] == [
+        "attendblock 1,2 n=3 beside=numbers fill=legible",
+        "feed 1,0 beside=numbers",
+        "run 2 {attendblock 0,1 beside=numbers fill=legible}",
+        "trim 1,1",
+        "attendblock 1,1 beside=numbers",
+        "feed 1,1 beside=numbers v_dim=3",
+    ]
+    assert within(trace, description(Reference().describe())) is trace
+
+
+def test_batches_that_show_outputs_alone_conform_and_say_what_was_not_looked_at() -> None:
+    seen = record_of(f"{__name__}:BatchAlone", ("ragged",), traces=3)
+    assert (broken(seen), seen.problems, seen.exit_status) == (set(), [], 0)
+    found = verdicts(seen)
+    assert found["RAGGED-36"] == found["RAGGED-37"] == found["RAGGED-38"] == "PASS"
+    assert clause(seen, "RAGGED-16").reason == "not looked at: state"
+    assert found["RAGGED-4"] == found["RAGGED-5"] == found["RAGGED-27"] == "NOT_CLAIMED"
+
+
+@pytest.mark.parametrize(("engine", "breaks"), [("LosesRows", "RAGGED-36"), ("Looks", "RAGGED-37")])
+def test_outputs_of_blocks_show_lost_rows_and_padding(engine: str, breaks: str) -> None:
+    assert breaks in broken(record_of(f"{__name__}:{engine}", ("ragged",), traces=3))

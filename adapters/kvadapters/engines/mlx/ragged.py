@@ -202,7 +202,7 @@ class BatchAdapter:
     def describe(self) -> dict[str, Any]:
         """What the engine has of both."""
         said = self.alone.describe()
-        without = ["scribble", "right", "reorder", "repeat", "each", "back"]
+        without = ["scribble", "right", "reorder", "repeat", "each", "back", "attendblock", "nan", "checks"]
         own = {"ragged": {"level": "visible", "without": without}}
         chapters = {**said["chapters"], **self.ring.describe()["chapters"], **own}
         return {**said, "name": self.name, "chapters": chapters}

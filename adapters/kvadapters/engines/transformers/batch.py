@@ -28,7 +28,7 @@ try:
 except ImportError as e:
     raise CannotRun(f"torch cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
-WITHOUT = ("scribble", "right", "uneven", "zero", "each", "back", "extend")
+WITHOUT = ("scribble", "right", "uneven", "zero", "each", "back", "extend", "attendblock", "nan", "checks")
 """What a `DynamicCache` has no calls for, or leaves to its caller."""
 
 

@@ -33,6 +33,9 @@ FAR = 1 << 31
 MISFITS = ("kv_heads=1", "kv_heads=3", "k_dim=9", "v_dim=5", "dtype=f32", "batch=7", "values=0", "values=9")
 """Blocks of another geometry."""
 
+ASKED = ("q_batch=7", "q_rows=0", "q_rows=2", "q_dim=9", "heads=3", "heads=0", "values=9")
+"""Queries that do not fit a block of one column, and a block that does not."""
+
 LONGEST = 24
 """Most operations of a trace."""
 
@@ -104,7 +107,18 @@ def _still(lengths: Sequence[int]) -> list[str]:
         "join A",
         *(f"extract {n} A" for n in (now, -1, FAR)),
     ]
-    return [*trims, *feeds, f"feed {listed(none)} n=2", *orders, *wrong, *numbers, "scribble"]
+    asks = [f"attendblock {listed([1] * now)} {misfit}" for misfit in ASKED]
+    return [
+        *trims,
+        *feeds,
+        f"feed {listed(none)} n=2",
+        f"attendblock {listed(none)} n=2",
+        *orders,
+        *wrong,
+        *asks,
+        *numbers,
+        "scribble",
+    ]
 
 
 def continuations(session: Session) -> list[str]:
@@ -138,6 +152,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 KINDS = (
     *("feed",) * 6,
+    *("asks",) * 3,
     *("trim", "filter", "reorder") * 2,
     *("repeat", "extend", "join", "extract", "scribble", "another"),
     *("misfit", "lengths", "beyond", "order"),
@@ -169,6 +184,13 @@ class _Drawing(Drawing):
         lengths = self.of(lengths, lengths[-1:] * len(lengths))  # engines take blocks of equal lengths another way
         wider = self.of("", "", f" n={max(lengths) + self.number(0, 2)}")
         return f"feed {listed(lengths)}{wider}{self.of('', '', ' fill=bits')}"
+
+    def _asks(self) -> str:
+        """Feed a block whose columns ask, in as many heads as the rows have or more; or queries that do not fit."""
+        lengths = self.each([5] * len(self.lengths))
+        heads = self.of("", "", f" heads={2 * self.session.caches['A'].config.kv_heads}", f" {self.of(*ASKED)}")
+        wider, beside = self.of("", f" n={max(lengths) + 1}"), self.of("", " beside=numbers")
+        return f"attendblock {listed(lengths)}{wider}{beside}{self.of('', ' fill=legible', ' fill=fine')}{heads}"
 
     def _trim(self) -> str:
         """Trim sequences, mostly by little; as often all by the same count."""
@@ -294,6 +316,9 @@ WALKS = Moves(
             "feed {list}{fill}",
             "feed {list}",
             "feed {list} v_dim=3",
+            "attendblock {list}",
+            "attendblock {list} heads={heads} fill=fine beside=numbers",
+            "attendblock {list} q_dim=3",
             "trim {back}",
             "trim {beyond}",
             "filter {order}",

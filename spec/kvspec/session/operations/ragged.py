@@ -1,16 +1,17 @@
-"""Ragged caches: feed, trim and rearrange sequences of unequal lengths. Each is observed without its padding."""
+"""Ragged caches: feed, attend, trim and rearrange sequences. Each is observed without its padding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kvspec.geometry import Array
-from kvspec.operations.table import Operation
+from kvspec.operations.table import Operation, numbers_in
 from kvspec.session.arrays import with_batch_axis
 from kvspec.session.operations import growing
-from kvspec.session.state import SessionState, call, metered
+from kvspec.session.state import SessionState, call, metered, offered
 from kvspec.session.step import Inputs, Step
 
 
@@ -20,9 +21,9 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
     lengths = [int(n) for n in cache.sequences()]
     step.values["sequences"] = lengths
     held = _held(session, cache, step, lengths)
-    for sequence in range(len(lengths)):
+    for sequence in range(len(lengths)) if "state" in session.observe else ():
         session.take(step, f"state.{sequence}", cache.read_sequence(sequence), with_batch_axis)
-    positions = cache.positions()
+    positions = cache.positions() if "positions" in session.observe else None
     if positions is None:
         return
     owned = np.asarray(positions) >= 0
@@ -61,6 +62,26 @@ def _blank(step: Step, owned: Array) -> None:
         step.arrays["mask"] = mask & owned[:, None, :, None]
 
 
+def attendblock(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
+    """Feed a block and have its columns ask; what padding is answered is no output."""
+    arrays, do, lengths = session.handed(op, inputs), offered(cache, "attend_block"), numbers_in(op["lengths"])
+    with session.metered(step):
+        output = do(*arrays, lengths)
+    session.wait()
+    session.note(step, "output", output)
+    found = step.arrays.get("output")
+    if found is not None:
+        step.arrays["output"] = np.where(
+            _asks(found.shape[2], lengths, session.config.padding), found, np.float32(0)
+        )
+
+
+def _asks(columns: int, lengths: Sequence[int], padding: str | None) -> Array:
+    """Give which columns of a block are rows, `[sequences, 1, n, 1]`."""
+    place, own = np.arange(columns), np.array(lengths)[:, None]
+    return (place >= columns - own if padding == "left" else place < own)[:, None, :, None]
+
+
 def extend(session: SessionState, cache: Any, op: Operation, step: Step, inputs: Inputs) -> None:
     """Add the sequences of another cache."""
     metered(session, step, cache, "extend", session.caches[op["other"]])
@@ -80,6 +101,7 @@ def extract(session: SessionState, cache: Any, op: Operation, step: Step, inputs
 
 DO = {
     "feed": call("feed", "lengths"),
+    "attendblock": attendblock,
     "trim": call("trim", "counts"),
     "filter": call("filter", "order"),
     "reorder": call("reorder", "order"),

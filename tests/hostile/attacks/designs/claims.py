@@ -26,7 +26,7 @@ CLAIMS: dict[type[Any], dict[str, Any]] = {
     ByPosition: {"bounded": "visible", "mask": "visible"},
     ListStore: {"store": "visible"},
     DictPages: {"page": {"level": "visible", "without": ["gather", "peek"]}},
-    ListRagged: {"ragged": {"level": "visible", "without": ["join", "extract"]}},
+    ListRagged: {"ragged": {"level": "visible", "without": ["join", "extract", "attendblock"]}},
     SlotBuffer: {"copy": "visible"},
     TokenList: {"layers": "visible"},
     KeepsAll: {"layers": {"level": "visible", "spare": "all"}},

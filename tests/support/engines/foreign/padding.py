@@ -29,6 +29,14 @@ def alike(a: Any, b: Any) -> bool:
     return (a.kv_heads, a.k_dim, a.v_dim, a.dtype, a.window) == (b.kv_heads, b.k_dim, b.v_dim, b.dtype, b.window)
 
 
+def answer(query: Any, rows: Sequence[Row], group: int) -> Any:
+    """What a query `[heads, k_dim]` makes of rows, in float64."""
+    keys, values = (np.repeat(np.stack([r[i] for r in rows]).astype(float), group, axis=1) for i in (0, 1))
+    scores = np.einsum("hd,nhd->nh", query.astype(float), keys) / np.sqrt(query.shape[1])
+    weights = np.exp(scores - scores.max(0))
+    return np.einsum("nh,nhd->hd", weights / weights.sum(0), values)
+
+
 class Batch:
     """Sequences in an order."""
 
@@ -53,6 +61,21 @@ class Batch:
         for s, length in enumerate(lengths):
             self.all[s] += [(keys[s, :, i].copy(), values[s, :, i].copy()) for i in self.owned(length, n)]
         self.fed = list(lengths), n
+
+    def attend_block(self, queries: Any, keys: Any, values: Any, lengths: Sequence[int]) -> Any:
+        """Feed, and answer each column that is a row by the list of its sequence's rows."""
+        want_rows(self.config, keys, values, len(self.all))
+        n, heads, kv_heads = keys.shape[2], queries.shape[1], self.config.kv_heads
+        want(queries.shape == (len(self.all), heads, n, self.config.k_dim), "queries of another shape")
+        want(heads > 0 and heads % kv_heads == 0 and queries.dtype == np.float32, "queries of other heads")
+        self.feed(keys, values, lengths)
+        output = np.full((*queries.shape[:3], self.config.v_dim), np.nan, np.float32)
+        for s, length in enumerate(lengths):
+            for i, column in enumerate(self.owned(length, n)):
+                end = len(self.all[s]) - length + i + 1
+                rows = self.all[s][max(0, end - (self.config.window or FAR)) : end]
+                output[s, :, column] = answer(queries[s, :, column], rows, heads // kv_heads)
+        return output
 
     def trim(self, counts: Sequence[int]) -> None:
         """Drop the newest rows."""
