@@ -16,8 +16,7 @@ from kvspec.session.step import NOTHING, Inputs
 def named(inputs: TraceInputs, op: Operation, made: Inputs | None = None) -> Inputs:
     """Give what goes with an operation, without arrays but those that were `made`."""
     if op["op"] == RUN.name:
-        arrays = made.each if made else None
-        return Inputs(each=NamedInputs(arrays if isinstance(arrays, RunInputs) else RunInputs(inputs)))
+        return Inputs(each=NamedInputs(inputs, made.each if made else None))
     given = made or (NOTHING if op["op"] in TAKES else inputs.make(op))
     if op["op"] not in TAKES:
         return given
@@ -50,15 +49,16 @@ def _shapes(inputs: TraceInputs, op: Operation) -> Shapes:
 
 
 class NamedInputs:
-    """The inputs of the operations of a run, for the list model."""
+    """The inputs of the operations of a run, for the list model: without arrays, if those of the trace have none. An
+    array of some operations alone would stand for rows of others, whose serials are given again after a refusal."""
 
-    def __init__(self, arrays: RunInputs) -> None:
-        self._arrays = arrays
+    def __init__(self, inputs: TraceInputs, arrays: Any) -> None:
+        self._arrays, self._wanted = arrays or RunInputs(inputs), arrays is not None
 
     def make(self, op: Operation) -> Inputs:
         """The inputs of the next operation."""
-        return named(self._arrays.trace_inputs, op, self._arrays.make(op))
+        return named(self._arrays.trace_inputs, op, self._arrays.make(op) if self._wanted else None)
 
     def done(self, op: Operation, result: str) -> None:
-        """The oracle's verdict on it is known."""
+        """What became of it is known."""
         self._arrays.done(op, result)
