@@ -49,8 +49,8 @@ def _shapes(inputs: TraceInputs, op: Operation) -> Shapes:
 
 
 class NamedInputs:
-    """The inputs of the operations of a run, for the list model: without arrays, if those of the trace have none. An
-    array of some operations alone would stand for rows of others, whose serials are given again after a refusal."""
+    """The inputs of the operations of a run, for the list model: without arrays, if those of the trace have none.
+    Arrays of some operations alone would stand for rows of others: serials are given again after a refusal."""
 
     def __init__(self, inputs: TraceInputs, arrays: Any) -> None:
         self._arrays, self._wanted = arrays or RunInputs(inputs), arrays is not None
