@@ -51,9 +51,8 @@ class AttendingBlocks:
         own = [(slice(s, s + 1), slice(None), slice(a.start, a.stop)) for s, a in enumerate(owned)]
         output = np.zeros((*queries.shape[:3], self.config.v_dim), FLOAT)
         asking = sorted(np.flatnonzero(lengths).tolist(), key=lambda s: -lengths[s])
-        first = [
-            self._ready(queries[own[s]]) for s in asking[:1]
-        ]  # it allocates what the others use after the feed
+        # the longest allocates before the feed what the others use after it
+        first = [self._ready(queries[own[s]]) for s in asking[:1]]
         self.feed(keys, values, lengths)
         for s in asking:
             output[own[s]] = self._answer(s, first.pop() if first else self._ready(queries[own[s]]))

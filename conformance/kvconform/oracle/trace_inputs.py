@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvconform.oracle.padded_block import PaddedBlock
 from kvconform.oracle.request_rows import NOTED, ROWS, RequestRows
 from kvspec import masks
 from kvspec.contract import Pair
@@ -29,6 +29,9 @@ from kvspec.rows.book import SerialBook
 from kvspec.rows.fills import cast, queries
 from kvspec.session.step import NOTHING, Inputs
 from kvspec.trace import Trace, opening
+
+if TYPE_CHECKING:
+    from kvconform.oracle.padded_block import PaddedBlock
 
 TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
 """Operations that arrays are made for."""
@@ -78,11 +81,10 @@ class TraceInputs:
 
     def serials(self, op: Operation) -> list[list[int]]:
         """Give the serials of the rows that an operation takes: of each layer, or of each sequence of a block."""
-        _, config = self.opened_as(op)
         if op["op"] in ROWS:
             return [self.requests.serials(op)]
         parts, n = self.extent(op)
-        counts = PaddedBlock(op, config).lengths if "lengths" in op else [n] * parts
+        counts = self._block(op).lengths if "lengths" in op else [n] * parts
         return [list(range(a, b)) for a, b in pairwise(accumulate(counts, initial=self.book.next))]
 
     def opened_as(self, op: Operation) -> tuple[str, Config]:
@@ -93,13 +95,19 @@ class TraceInputs:
         kind, config = self.opened_as(op)
         return kind, overridden(config, op, *FIELDS_OF_SOME)
 
+    def _block(self, op: Operation) -> PaddedBlock:
+        """The padded block of an operation on a ragged cache."""
+        from kvconform.oracle.padded_block import PaddedBlock  # other kinds take none
+
+        return PaddedBlock(op, self.opened_as(op)[1])
+
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
         kind, config = self.opened_as(op)
         if op["op"] in ROWS:
             return self.requests.rows(op, config)
         if "lengths" in op:
-            return PaddedBlock(op, config).rows(self.book)
+            return self._block(op).rows(self.book)
         parts, n = self.extent(op)
         if op["op"] == "rotate":
             keys, values = self.book.rows(op, config, n)
@@ -122,7 +130,7 @@ class TraceInputs:
         if op["op"] == "encode" and config.of:
             layers = max(1, encoded_layers(config))  # those that see none refuse some
         if "lengths" in op:
-            return 1, PaddedBlock(op, self.opened_as(op)[1]).total
+            return 1, self._block(op).total
         match op["op"]:
             case "step" | "replay":
                 return layers, self._sequences(op)
@@ -157,7 +165,7 @@ class TraceInputs:
         """Queries are `[B, heads, n, k_dim]`; of a bucketed cache `[layers, B, heads, n, k_dim]`."""
         kind, config = self.opened_as(op)
         if "lengths" in op:
-            return PaddedBlock(op, config).queries()
+            return self._block(op).queries()
         how = {**self.captured[op["name"]], **op} if op.get("name") in self.captured else op
         rows = next((op[name] for name in ("q_rows", "n") if op.get(name) is not None), 1)
         batch = self._sequences(op) if op["op"] == "attendbatch" else config.batch

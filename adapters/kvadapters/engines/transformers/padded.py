@@ -7,7 +7,7 @@ cache is updated with the padded block, and `sdpa` attends. Columns of padding s
 A trim clears columns of the caller's mask, since a crop takes the same columns of all sequences. Windows are not
 claimed, since transformers counts them in columns. Nor are sequences of another batch, or those that are taken out:
 there are no calls. Padding holds numbers, as embeddings do. Rows and queries are those of a model's projections, so
-the adapter refuses rows of other sizes, and nobody such queries.
+the adapter refuses rows of other sizes. Nothing refuses queries of other sizes.
 """
 
 from __future__ import annotations
@@ -35,18 +35,8 @@ except ImportError as e:
     raise CannotRun(f"torch cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
 SHOWN = (
-    "attendblock",
-    "left",
-    "right",
-    "uneven",
-    "zero",
-    "wide",
-    "each",
-    "trim",
-    "filter",
-    "reorder",
-    "repeat",
-    "feed",
+    *("feed", "attendblock", "left", "right", "uneven", "zero", "wide"),
+    *("each", "trim", "filter", "reorder", "repeat"),
 )
 """What it claims: no rows, no positions and no masks, which a model hands out to nobody."""
 
@@ -106,7 +96,7 @@ class PaddedBatch:
         )
 
     def trim(self, counts: Sequence[int]) -> None:
-        """Show the newest rows of each to nobody any more."""
+        """Hide the newest rows of each sequence from all later queries."""
         if len(counts) != len(self.rows) or any(
             c < 0 or c > n for c, n in zip(counts, self.sequences(), strict=True)
         ):
@@ -115,7 +105,7 @@ class PaddedBatch:
         self.rows = self.rows * (behind > np.array(counts)[:, None])
 
     def filter(self, order: Sequence[int]) -> None:
-        """Keep these."""
+        """Keep these sequences, in this order."""
         self._rearrange(order, lambda: self.made.cache.batch_select_indices(torch.tensor(list(order))))
 
     def reorder(self, order: Sequence[int]) -> None:
@@ -125,7 +115,7 @@ class PaddedBatch:
         self._rearrange(order, lambda: self.made.cache.reorder_cache(torch.tensor(list(order))))
 
     def repeat(self, times: int) -> None:
-        """Repeat each, side by side."""
+        """Repeat each sequence, side by side."""
         order = np.arange(len(self.rows)).repeat(times).tolist()
         self._rearrange(order, lambda: self.made.cache.batch_repeat_interleave(times))
 
