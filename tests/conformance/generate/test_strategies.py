@@ -42,7 +42,6 @@ def test_a_whole_system_does_all_there_is() -> None:
         *("split", "merge", "close", "init", "run", "askappend", "askrestore", "keep"),
         *("pack", "carry", "collect", "unpack"),
         *("send", "sent", "expect", "arrive", "lose"),
-        *("branch", "settle", "attendblock"),
     }
     assert set(OPERATIONS) - asked <= own, "what is left has sources of its own"
     mixed = [t for t in of_all() if {"speculate", "copy", "append"} <= {op["op"] for op in t.ops}]

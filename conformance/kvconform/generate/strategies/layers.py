@@ -207,6 +207,9 @@ def deep(draw: st.DrawFn) -> Config:
 KINDS = (*("append",) * 6, *("rewind", "ask") * 2, "near", "misfit", "bits", "free", "scribble", "outside")
 """Kinds of operations. A kind listed more often is drawn more often."""
 
+DRAFTED = (*KINDS, *("branch", "settle") * 2)
+"""The same, with drafts."""
+
 
 def kinds(config: Config, kinds: Sequence[str] = KINDS) -> Sequence[str]:
     """Give these, and encodes where layers see the rows of an encoder."""
@@ -224,7 +227,7 @@ def explored(draw: st.DrawFn) -> Trace:
 def explored_deep(draw: st.DrawFn) -> Trace:
     """Draw a trace on the layers of a released model."""
     config = draw(deep())
-    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(2, 8)), kinds(config))
+    return Drawn(draw, Trace("layers", config)).until(draw(st.integers(2, 8)), kinds(config, DRAFTED))
 
 
 class Drawn(Drawing):
@@ -305,8 +308,8 @@ class Drawn(Drawing):
         return f"rewind {self.of(-1, self.model.offset + 1, 1 << 31, -(1 << 31))}"
 
 
-SAVING = (*KINDS, *("snapshot", "restore") * 2)
-"""Kinds of operations where snapshots are taken."""
+SAVING = (*KINDS, *("snapshot", "restore") * 2, "branch", "settle")
+"""Kinds of operations where snapshots are taken, also of caches that have drafts."""
 
 
 @st.composite
@@ -316,7 +319,7 @@ def explored_saved(draw: st.DrawFn) -> Trace:
     return Drawn(draw, Trace("layers", config)).until(draw(st.integers(3, LONGEST)), kinds(config, SAVING))
 
 
-DRAWN_BRANCHED = (*("append",) * 3, *("branch",) * 6, *("more", "settle") * 3, *("snapshot", "restore"), *KINDS[6:])
+DRAWN_BRANCHED = (*("append",) * 3, *("branch",) * 6, *("more", "settle") * 3, *KINDS[6:])
 """Kinds of operations where drafts are."""
 
 
@@ -330,7 +333,7 @@ def explored_branches(draw: st.DrawFn) -> Trace:
 EXPLORATIONS = (
     Exploration("layers", (), explored),
     Exploration("deep", (), explored_deep),
-    Exploration("branches", ("snapshot",), explored_branches),
+    Exploration("branches", (), explored_branches),
 )
 
 

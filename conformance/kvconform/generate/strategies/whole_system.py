@@ -11,6 +11,7 @@ Most real bugs lie between two features. A trace has those of these caches that 
 - H: a padded batch whose sequences come from A and go to I.
 - J: a cache with sinks.
 - K: a pool that finds rows again.
+- L: a cache of layers.
 
 A draw follows the list model and steers to boundaries: a full window, the end of a store, a full sequence, a pool
 without free pages, a bound.
@@ -23,6 +24,7 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.configs import geometry
+from kvconform.generate.strategies.layers import count
 from kvconform.generate.strategies.trace_builder import Drawing
 from kvspec.contract import CHAPTERS
 from kvspec.geometry import WORDS, Config
@@ -54,6 +56,7 @@ WORK = (
     ("joined", ("growing", "ragged")),
     ("sinks", ("sink",)),
     ("asked_for lives", ("keyed",)),
+    ("ways deeper", ("layers",)),
 )
 """Kinds of work, and the chapters that they need."""
 
@@ -91,7 +94,7 @@ class _System(Drawing):
         self.chapters = chapters
         for text in self._opened():
             self.do(text)
-        self.layers = [c for c, model in self.session.caches.items() if model.kind in CACHES and c < "D"]
+        self.layers = [c for c, model in self.session.caches.items() if c < "D" and model.kind in CACHES]
 
     def _opened(self) -> Iterator[str]:
         if "ring" in self.chapters:
@@ -115,6 +118,9 @@ class _System(Drawing):
         if "keyed" in self.chapters:
             sizes = f"page_size={self.number(1, 3)} pages={self.number(3, 8)}"
             yield f"open K kind=keyed {sizes}{self.of('', ' granule=row')}"
+        if "layers" in self.chapters:
+            of = self.of("full,window:2,state", "chunk:2,sinks:1:2,share:0", "conv:3,full,cross")
+            yield f"open L kind=layers of={of} layers={count(of)} batch=1"
 
     def offset(self, layer: str) -> int:
         """Count the tokens in a layer."""
@@ -133,9 +139,11 @@ class _System(Drawing):
         yield f"J: {self.of('positions', 'view', f'rewind {self.number(0, offset)}', 'free')}"
 
     def _padded(self) -> Iterator[str]:
-        """Feed a block to the batch, or trim it."""
+        """Feed a block to the batch, perhaps one whose columns ask, and trim it."""
         lengths = self.session.caches["H"].sequences()
-        yield f"H: feed {listed(self.number(0, 3) for _ in lengths)}{self.of('', '', ' fill=bits', ' n=4')}"
+        block = self.of("feed", "feed", "attendblock")
+        more = self.of("", "", " n=4", " fill=bits" if block == "feed" else " beside=numbers")
+        yield f"H: {block} {listed(self.number(0, 3) for _ in lengths)}{more}"
         yield f"H: trim {listed(self.number(0, min(2, n)) for n in lengths)}"
 
     def _beams(self) -> Iterator[str]:
@@ -347,6 +355,19 @@ class _System(Drawing):
         number = self.of(*sorted(self.session.caches["K"].all), 0)
         yield f"K: {self.of('answer {} y', 'propose {} x', 'compute {} 2', 'finish {}').format(number)}"
         yield f"K: {self.of('accept {} 1', 'accept {} 0', 'answer {} x', 'abort {}', 'finish {}').format(number)}"
+
+    def _ways(self) -> Iterator[str]:
+        """Hand drafts to all layers, on the newest one or on any, and keep those on one way."""
+        there, n = len(self.session.caches["L"].drafts), self.of(1, 2, 3)
+        on = (self.of(i - 1, self.number(-1, i - 1)) for i in range(there, there + n))
+        yield f"L: branch {n}{self.of('', f' on={listed(on)}')}"
+        if self.number(0, 2):
+            yield f"L: settle {self.number(-1, there + n - 1)}"
+
+    def _deeper(self) -> Iterator[str]:
+        """Append to all layers, or take tokens back."""
+        offset = int(self.session.caches["L"].offset)
+        yield f"L: {self.of('append 1', 'append 2', f'rewind {self.number(0, offset)}', 'encode 2', 'free')}"
 
     def _queries(self) -> str:
         """Draw heads, splits, and where the output goes."""
