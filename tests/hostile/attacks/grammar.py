@@ -105,10 +105,13 @@ METHODS: dict[str, tuple[str, ...]] = {
     "sink": ("append", "rewind", "free", "read", "positions", "keep"),
     "store": ("append", "rollback", "set_length", "load", "reset", "zero", "read", "lengths"),
     "page": ("append", "fork", "truncate", "drop", "read_sequence", "free_pages", "sequences"),
-    "ragged": ("feed", "trim", "filter", "reorder", "history", "read_sequence", "mask"),
+    "ragged": ("feed", "attend_block", "trim", "filter", "reorder", "history", "read_sequence", "mask"),
     "bucket": ("prefill", "decode", "block", "cut", "sync", "encode", "cross", "read", "past"),
     "copy": ("copy",),
-    "layers": ("append", "rewind", "free", "histories", "states", "mask", "can_rewind", "lengths"),
+    "layers": (
+        *("append", "branch", "settle", "rewind", "free"),
+        *("histories", "states", "mask", "can_rewind", "lengths"),
+    ),
     "keyed": (
         "request",
         "compute",
@@ -172,6 +175,10 @@ SAME += ("the last two rows change places",)
 """Changes that move rows."""
 
 
+DRAFTED = ("right after branch",)
+"""The triggers of an operation whose rows are shown as an append's are, and otherwise than these."""
+
+
 RUNS = tuple(name for name in CONTENTS if "equal rows" in name)
 """The triggers of rows whose neighbours are equal."""
 
@@ -199,7 +206,7 @@ def equivalent(where: Where, trigger: Trigger, effect: Effect, visible: bool) ->
         return "an empty cache has no rows to tell"
     if where.method == "meter" and not trigger.id.startswith("call"):
         return "a meter belongs to no cache"
-    if where.method in ("mask", "history") and trigger.id.startswith("right after"):
+    if where.method in ("mask", "history") and trigger.id.startswith("right after") and trigger.id not in DRAFTED:
         return "it is asked for only right after the rows that it is about"
     if effect.id == "nothing is done" and {where.method, trigger.id.removeprefix("right after ")} <= set(EMPTYING):
         return "what is empty stays so"

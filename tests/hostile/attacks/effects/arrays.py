@@ -52,7 +52,7 @@ def given(alter: Alter, axis: str, place: Place | None) -> Callable[[Event, Do],
     return effect
 
 
-QUERIED = ("attend", "attend_batch", "decode", "block", "cross")
+QUERIED = ("attend", "attend_batch", "attend_block", "decode", "block", "cross")
 """Methods whose first argument is queries."""
 
 

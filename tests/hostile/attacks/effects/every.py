@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from hostile.attacks.effects.answers import FOLDED, counted, folded, masked, one_more, seen_alike, turned, unmasked
 from hostile.attacks.effects.arrays import answered, given
-from hostile.attacks.effects.effect import Effect
+from hostile.attacks.effects.drafts import ENDED, HUNG, hung
+from hostile.attacks.effects.effect import Effect, Make
 from hostile.attacks.effects.methods import (
     GIVING,
     LENGTHENED,
@@ -33,65 +35,60 @@ ELSEWHERE = (*SIZES, *SHOWN, "result")
 there."""
 
 
+OF_NUMBERS = (
+    ("a shorter length", "length", partial(number, TARGETS, -1), TARGETS, (*SIZES, *SHOWN)),
+    ("a longer length", "length", partial(number, TARGETS, 1), TARGETS, (*SIZES, *SHOWN)),
+    ("another place", "wrong sequence", partial(number, PLACED, -1), PLACED, ELSEWHERE),
+    ("the next place", "wrong sequence", partial(number, PLACED, 1), PLACED, ELSEWHERE),
+    ("another order", "order", swapped, LISTS, (*SIZES, *SHOWN)),
+    ("one too many is told", "length", one_more, TOLD, (*SIZES, "can", "accepts", "held", "plan")),
+    ("the row left is another's", "wrong row", spoiled, SPOILT, SHOWN),
+    ("the last query sees as the first", "position", masked, MASKS, ("mask", "sees")),
+    ("another's rows", "wrong sequence", looked_up, {Where("page", "sent")}, ("brings", "packed", "spans", *SHOWN)),
+    ("the last layer sees as the one before", "position", seen_alike, {Where("layers", "mask")}, ("sees",)),
+)
+"""Effects on these methods alone: the sort, what makes it, the methods, and the observables in which it shows."""
+
+OF_METHODS: tuple[tuple[str, str, Make, Callable[[Where], bool], tuple[str, ...]], ...] = (
+    ("nothing is done", "stale row", left_out, lambda w: w.method in SKIPPED, (*SIZES, *SHOWN)),
+    ("taken though refused", "lost refusal", taken, lambda w: w.method in REFUSING, ("result",)),
+    ("changed though refused", "changed though refused", changed, loses, (*SIZES, *SHOWN, "result")),
+    ("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
+    ("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),
+    ("the position behind", "position", turned, lambda w: w.method == "rotate", ("rotated",)),
+)
+"""Effects on methods of any kind that have one of these names."""
+
+
 def effects() -> list[Effect]:
     """All of them."""
-    made = []
+    return [
+        *_of_rows(),
+        *(Effect(name, sort, make, on.__contains__, fields) for name, sort, make, on, fields in OF_NUMBERS),
+        *(Effect(*each) for each in OF_METHODS),
+        *_of_layers(),
+    ]
+
+
+def _of_rows() -> Iterator[Effect]:
+    """Rows that are given are others, or those that are told."""
     for name, (sort, axis, alter) in ROWS.items():
         kept, told = (LENGTHENED, READ) if sort == "length" else (TAKING, GIVING)
-        taken_ = Effect(f"{name} (given)", sort, partial(given, alter, axis), suiting(axis, kept), (*SHOWN, "fold"))
-        made.append(taken_)
+        yield Effect(f"{name} (given)", sort, partial(given, alter, axis), suiting(axis, kept), (*SHOWN, "fold"))
         if sort != "stale row":
-            made.append(Effect(f"{name} (told)", sort, partial(answered, alter, axis), suiting(axis, told), SHOWN))
-    made += [
-        Effect("a shorter length", "length", partial(number, TARGETS, -1), TARGETS.__contains__, (*SIZES, *SHOWN)),
-        Effect("a longer length", "length", partial(number, TARGETS, 1), TARGETS.__contains__, (*SIZES, *SHOWN)),
-        *(
-            Effect(name, "wrong sequence", partial(number, PLACED, by), PLACED.__contains__, ELSEWHERE)
-            for name, by in (("another place", -1), ("the next place", 1))
-        ),
-        Effect("another order", "order", swapped, LISTS.__contains__, (*SIZES, *SHOWN)),
-        Effect("nothing is done", "stale row", left_out, lambda w: w.method in SKIPPED, (*SIZES, *SHOWN)),
-        Effect("taken though refused", "lost refusal", taken, lambda w: w.method in REFUSING, ("result",)),
-        Effect("changed though refused", "changed though refused", changed, loses, (*SIZES, *SHOWN, "result")),
-        Effect("the row left is another's", "wrong row", spoiled, SPOILT.__contains__, SHOWN),
-        Effect(
-            "another's rows",
-            "wrong sequence",
-            looked_up,
-            Where("page", "sent").__eq__,
-            ("brings", "packed", "spans", *SHOWN),
-        ),
-        Effect("the last query sees as the first", "position", masked, MASKS.__contains__, ("mask", "sees")),
-        Effect(
-            "the last layer sees as the one before",
-            "position",
-            seen_alike,
-            Where("layers", "mask").__eq__,
-            ("sees",),
-        ),
-        Effect(
-            "one too many is told",
-            "length",
-            one_more,
-            TOLD.__contains__,
-            (*SIZES, "can", "accepts", "held", "plan"),
-        ),
-        *(
-            Effect(name, sort, partial(folded, alter), Where("layers", "states").__eq__, ("fold",))
-            for name, (sort, alter) in FOLDED.items()
-        ),
-        *(
-            Effect(
-                name, sort, partial(packed, alter), Where("layers", "pack").__eq__, ("brings", "packed", "spans")
-            )
-            for name, (sort, alter) in PACKED.items()
-        ),
-        *(
-            Effect(name, sort, make, Where("layers", "unpack").__eq__, (*SHOWN, "fold"))
-            for name, (sort, make) in TAKEN.items()
-        ),
-        Effect("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
-        Effect("one more of all", "scale", counted, lambda w: w.method == "meter", ("meter",)),
-        Effect("the position behind", "position", turned, lambda w: w.method == "rotate", ("rotated",)),
-    ]
-    return made
+            yield Effect(f"{name} (told)", sort, partial(answered, alter, axis), suiting(axis, told), SHOWN)
+
+
+def _of_layers() -> Iterator[Effect]:
+    """States, parts of parcels and drafts of a cache of layers."""
+    for name, (sort, fold) in FOLDED.items():
+        yield Effect(name, sort, partial(folded, fold), Where("layers", "states").__eq__, ("fold",))
+    for name, (sort, parts) in PACKED.items():
+        shown = ("brings", "packed", "spans")
+        yield Effect(name, sort, partial(packed, parts), Where("layers", "pack").__eq__, shown)
+    for name, (sort, make) in TAKEN.items():
+        yield Effect(name, sort, make, Where("layers", "unpack").__eq__, (*SHOWN, "fold"))
+    for name, (sort, on) in HUNG.items():
+        yield Effect(name, sort, partial(hung, on), Where("layers", "branch").__eq__, (*SIZES, *SHOWN, "fold"))
+    for name, (sort, where, make) in ENDED.items():
+        yield Effect(name, sort, make, where.__contains__, (*SIZES, *SHOWN, "result", "fold"))

@@ -20,6 +20,7 @@ TAKING = {w for w in AXES if w.method in ("append", "attend", "step", "feed", "c
     Where("bucket", method) for method in ("prefill", "decode", "block", "encode")
 }
 TAKING |= {Where("keyed", method) for method in ("request", "compute", "answer")}
+TAKING |= {Where("layers", "branch"), Where("ragged", "attend_block")}
 """Methods that take rows."""
 
 GIVING = {w for w in AXES if w not in TAKING} | {w for w in AXES if w.method in QUERIED} - {
@@ -35,10 +36,11 @@ READ = {w for w in AXES if w.method in ("read", "read_sequence")}
 REFUSING = ("append", "rewind", "restore", "set_length", "rollback", "scatter", "fork", "truncate", "drop", "feed")
 REFUSING += ("trim", "filter", "reorder", "cut", "copy", "load", "step", "prefill", "decode", "commit", "draft")
 REFUSING += ("keep", "compute", "evict", "clear", "unpack", "send", "sent", "expect", "arrive", "lose")
+REFUSING += ("branch", "settle", "attend_block")
 
 SKIPPED = ("free", "reset", "zero", "rewind", "rollback", "load", "truncate", "reset_batch", "sync", "cut")
 SKIPPED += ("unbind", "finish", "abort", "evict", "clear", "unpack", "lose", "restore", "scatter", "trim", "filter")
-SKIPPED += ("keep", "reorder", "step", "draft", "alias", "encode", "rollback_sequence")
+SKIPPED += ("keep", "reorder", "step", "draft", "alias", "encode", "rollback_sequence", "branch", "settle")
 
 MASKS = {Where(kind, "mask") for kind in ("growing", "ring", "bounded", "sink", "ragged", "round", "layers")}
 

@@ -41,14 +41,18 @@ PLACED: dict[Where, int] = {
     Where("ragged", "read_sequence"): 0,
     Where("bucket", "read"): 0,
     Where("round", "draft"): 0,
+    Where("layers", "settle"): 0,
 }
-"""The argument of a method that names a sequence, a layer or a transfer."""
+"""The argument of a method that names a sequence, a layer, a transfer or a draft."""
 
 LISTS: dict[Where, int] = {
     Where("ragged", "reorder"): 0,
     Where("ragged", "filter"): 0,
     Where("ragged", "trim"): 0,
     Where("page", "gather"): 0,
+    Where("layers", "branch"): 2,
+    Where("ragged", "feed"): 2,
+    Where("ragged", "attend_block"): 3,
 }
 """The argument of a method that is a list of numbers."""
 
@@ -77,7 +81,9 @@ def swapped(place: Place | None) -> Callable[[Event, Do], Any]:
 
     def effect(event: Event, do: Do) -> Any:
         index, made = LISTS[event.where], list(event.given)
-        numbers = list(made[index])
+        numbers = list(made[index]) if len(made) > index else []
+        if not numbers:
+            return do(*made)
         made[index] = [*numbers[:-2], *numbers[-1:-3:-1]]
         try:
             found = do(*made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from hostile.attacks.triggers.sizes import sequences, views
@@ -45,10 +46,27 @@ COMBINED: dict[str, tuple[tuple[str, ...], Callable[[Event], bool]]] = {
     "a layer shares": (("layers",), lambda e: "share" in (e.config.of or "")),
     "a layer is a state": (("layers",), lambda e: "state" in (e.config.of or "")),
     "a layer is a convolution": (("layers",), lambda e: "conv" in (e.config.of or "")),
+    "drafts on several ways": (("layers",), lambda e: e.where.method == "branch" and branches(e)),
+    "two calls of drafts": (("layers",), lambda e: e.life.done[-2:] == ["branch", "branch"]),
+    "a way was settled": (("layers",), lambda e: done(e, "settle")),
+    "a sequence without rows": (("ragged",), lambda e: 0 in lengths_given(e)),
+    "a block of unequal lengths": (("ragged",), lambda e: len({*lengths_given(e)}) > 1),
     "a full cache": (("bounded",), lambda e: e.length == e.config.max_len),
     "the ends of a ramp are exact": (TURNING, lambda e: getattr(turning(e).scaling, "exact", False)),
     "a row has three positions": (("adapter",), lambda e: turning(e).sections is not None),
 }
+
+
+def branches(event: Event) -> bool:
+    """Tell whether a draft that is handed in hangs on another than the one before it."""
+    on = list(event.given[2]) if len(event.given) > 2 else []
+    return any(later != earlier + 1 for earlier, later in pairwise(on))
+
+
+def lengths_given(event: Event) -> list[int]:
+    """The rows that each sequence has of a block; none where no block is given."""
+    lengths = event.given[-1] if event.where.method in ("feed", "attend_block") else []
+    return list(lengths)
 
 
 def chunks(event: Event) -> list[int]:
@@ -73,9 +91,13 @@ ATTENDED = ("rotated in attention", "several splits", "a softcap", "learned sink
 TURNED = ("the ends of a ramp are exact", "a row has three positions")
 
 
+BLOCKS = ("a sequence without rows", "a block of unequal lengths")
+
+
 def asked_with_options(name: str, where: Where) -> bool:
     """Tell whether a method has the options that a combination is about; those about others have any."""
     methods = {**dict.fromkeys(ATTENDED, ("attend",)), **dict.fromkeys(TURNED, ("attend", "rotate"))}
+    methods |= {**dict.fromkeys(BLOCKS, ("feed", "attend_block")), "drafts on several ways": ("branch",)}
     return where.method in methods.get(name, (where.method,))
 
 

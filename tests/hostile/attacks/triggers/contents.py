@@ -107,4 +107,4 @@ def quietly(when: Callable[[Event], bool], event: Event) -> bool:
 
 def content_taken(where: Where) -> bool:
     """Tell whether a method takes keys and values, several at once."""
-    return where.method in ("append", "feed", "prefill", "draft", "copy")
+    return where.method in ("append", "feed", "prefill", "draft", "copy", "branch", "attend_block")

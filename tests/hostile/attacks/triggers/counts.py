@@ -12,6 +12,7 @@ COUNTS = (3, 5, 9, 17)
 OFTEN = (33, 65, 130, 260, 300)
 
 CALLED_OFTEN = ("append", "step", "attend", "decode", "feed", "compute", "answer", "draft", "copy", "block")
+CALLED_OFTEN += ("branch", "attend_block")
 """The calls of methods that are called for each token."""
 
 
@@ -31,6 +32,7 @@ def counted(event: Event) -> int:
 def observations() -> Iterator[Trigger]:
     """Only unseen, or only seen."""
     changes = ("append", "rewind", "step", "rollback", "truncate", "feed", "trim", "decode", "copy")
+    changes += ("branch", "settle", "attend_block")
     yield Trigger(
         "nobody looked since",
         "observation",

@@ -17,10 +17,10 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "sink": ("rewind", "free", "keep"),
     "store": ("rollback", "reset", "zero", "load", "save", "set_length", "scatter", "step", "batch"),
     "page": ("fork", "truncate", "drop", "admit", "send", "expect"),
-    "ragged": ("trim", "reorder", "filter", "repeat", "extend"),
+    "ragged": ("trim", "reorder", "filter", "repeat", "extend", "attend_block"),
     "bucket": ("cut", "sync", "unbind", "bind", "encode", "block", "prefill"),
     "copy": ("alias",),
-    "layers": ("rewind", "free", "unpack"),
+    "layers": ("rewind", "free", "unpack", "branch", "settle"),
     "keyed": ("request", "finish", "abort", "accept", "evict", "clear"),
     "round": ("draft",),
 }
@@ -49,7 +49,7 @@ def orders() -> Iterator[Trigger]:
 
 def decodes(where: Where) -> bool:
     """Tell whether a method takes one row or several."""
-    return "n" in axes(where) and where.method in ("append", "attend", "draft")
+    return "n" in axes(where) and where.method in ("append", "attend", "draft", "branch", "attend_block")
 
 
 def last_given(event: Event) -> int:

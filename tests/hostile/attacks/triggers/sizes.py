@@ -30,6 +30,7 @@ SIZED = ("kv_heads", "k_dim", "v_dim")
 OF_BATCHES = ("growing", "ring", "bounded", "sink", "bucket", "ragged")
 
 WRITES = ("append", "attend", "feed", "copy", "prefill", "decode", "block", "encode", "step", "draft", "replay")
+WRITES += ("branch", "attend_block")
 """Methods that take rows."""
 
 

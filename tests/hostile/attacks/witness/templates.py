@@ -114,6 +114,8 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     "ragged": (
         *("feed {list}", "feed {list}", "feed {list} fill={fill}", "trim {few}", "trim {few}", "trim {list}"),
         *("filter {order}", "reorder {order}", "repeat 2", "repeat 1", "feed {list} v_dim=3", "filter 99"),
+        *("attendblock {list} fill={fill}", "attendblock {list} fill=fine heads={heads}"),
+        *("attendblock {list} heads=3", "attendblock {list} beside=numbers", "attendblock {list} v_dim=3"),
         *("open B; B: feed {list}; extend B", "open B; B: feed {list}"),
     ),
     "bucket": (
@@ -152,6 +154,10 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         *("pack x", *PARCELS[:3], "pack x; carry x y axes=PNBHD page=2 layers=2,0,1; rewind {p}; unpack y"),
         *("pack x; carry x y axes=BPNHD layers=0; unpack y", "pack x; append 1; pack y; collect x y w; unpack w"),
         "append {n}; pack x; free; append {n}; append 1; unpack x",
+        *("branch {n}", "branch {n} fill={fill}", "branch 3 on=-1,-1,1", "branch 1", "branch {n}; settle 0"),
+        *("branch 3 on=-1,-1,1; settle 2", "branch 2; branch 2 on=0,2; settle 3", "settle {p}"),
+        *("branch 2 on=-1,0 fill={fill}", "branch 2 on=-1,9", "branch 2 v_dim=3", "append 1; settle 0"),
+        "branch 2 on=-1,-1; settle -1; branch 1",
     ),
     "keyed": (
         *("request xy", "request xyxy chunk=1", "request xyxyzz", "request yx salt=a", "request xyz adapter=b"),
@@ -171,6 +177,7 @@ OPERATION = {
     "can_rewind": "ask",
     "can_append": "askappend",
     "can_restore": "askrestore",
+    "attend_block": "attendblock",
 }
 """Operations whose names are not those of their methods."""
 
