@@ -206,7 +206,8 @@ class Layers(PackingLayers):
     def kept_at(self, layer: int, positions: Sequence[int]) -> Pair:
         """The rows of a layer at these positions, as they are kept."""
         kept = self.stored[layer]
-        return kept.rows.chosen([kept.slots[kept.places.index(p)] for p in positions])
+        slot_at = dict(zip(kept.places, kept.slots, strict=True))
+        return kept.rows.chosen([slot_at[p] for p in positions])
 
     def hold(self, layer: int, rows: Pair, offset: int) -> None:
         """Have in a layer these rows, those that it needs at an offset, and no others."""
