@@ -103,7 +103,7 @@ def chapters_of(mutant: Mutant) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize("count", counts(5, 10))
+@pytest.mark.parametrize("count", counts(3, 10))
 def test_eight_of_ten_planted_bugs_are_named_first(count: int) -> None:
     first = {}
     for name in SAMPLE[-count:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 import pytest
 
@@ -15,7 +16,7 @@ from kvworkshop import hunt_tasks
 from kvworkshop.hunt import HuntResult, _Hunter
 from kvworkshop.systematic import equivalents, kernel_operators, kernels
 from kvworkshop.systematic.kernels import Changed, Chunk
-from support.slow import one_in
+from support.slow import counts, one_in
 
 
 def planted(label: str, was: str, now: str) -> Mutant:
@@ -112,17 +113,18 @@ def test_the_kernels_as_they_are_live_and_a_fault_dies() -> None:
     assert wrong.killed and "took" not in wrong.shortest.message  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("every", counts(3, 1))
 @pytest.mark.parametrize("further", one_in(len(kernels.SHAPES), range(len(kernels.SHAPES))))
 def test_the_kernels_as_they_are_do_all_their_work_in_every_shape(
-    further: int, monkeypatch: pytest.MonkeyPatch
+    further: int, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In every run each chapter has one shape, and each shape some chapters."""
+    """In every run each chapter has one shape, and each shape some chapters: of each a share of the examples."""
     sound = Mutant("sound", "control", "", (), Changed(()), chapters=CHAPTERS, is_control=True)
     shapes = kernels.SHAPES
     for number, chapter in enumerate(CHAPTERS):
         shape = shapes[(number + further) % len(shapes)]
         monkeypatch.setattr(kernels, "SHAPES", (shape,))
-        assert _Hunter(sound).first("examples", iter(examples(chapter))) is None, shape
+        assert _Hunter(sound).first("examples", islice(examples(chapter), 0, None, every)) is None, shape
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def unexercised(clause: Clause, adapter: Description) -> Verdict:
     return verdict_on(Evidence(clause, Tally(), adapter, partial=False))
 
 
-@pytest.mark.parametrize("chapter", one_in(6, CHAPTERS))
+@pytest.mark.parametrize("chapter", one_in(7, CHAPTERS))
 def test_a_supported_clause_is_shown_by_an_example_that_is_judged(chapter: str) -> None:
     for clause in (c for c in index().values() if c.chapter == chapter):
         worked = list(examples(clause))
@@ -87,7 +87,7 @@ def abilities_used(traces: Iterable[Trace]) -> set[tuple[str, str]]:
     return {(chapter, ability) for chapter, _, ability in (name.partition(".") for name in names)}
 
 
-@pytest.mark.parametrize("chapter", one_in(6, CHAPTERS))
+@pytest.mark.parametrize("chapter", one_in(7, CHAPTERS))
 def test_a_supported_clause_is_shown_without_an_ability_that_is_not_claimed(chapter: str) -> None:
     for clause in (c for c in index().values() if c.chapter == chapter):
         traces = [e.trace for e in clause.examples]
