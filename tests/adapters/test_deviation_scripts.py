@@ -17,9 +17,9 @@ LONGEST = 25
 """Lines of a script, without the text at its beginning."""
 
 WITH_POOLS = {"lmcache": 40, "sglang": 40, "vllm": 40}
-"""Lines of a script that makes the pools of a scheduler or a store, by the first word of its name."""
+"""Lines of a script that makes the pools of a scheduler or a store, by its folder."""
 
-MANY = ("_senseless_sizes", "_buffer_of_no_rows")
+MANY = ("/senseless_sizes", "/buffer_of_no_rows")
 """How scripts end of which a row names several at once."""
 
 CLAUSE = re.compile(r"\[([A-Z]+-\d+)\]\([^)]*#\1\)")
@@ -31,7 +31,7 @@ def rows(text: str) -> Iterator[tuple[str, set[str]]]:
     for line in (line for line in text.splitlines() if line.startswith("| ")):
         cells = line.strip("| ").split(" | ")
         if CLAUSE.search(line) and len(cells) > 5:
-            yield cells[1], {name.rpartition("/")[2] for name in re.findall(r"`([^`]*)`", cells[-1])}
+            yield cells[1], set(re.findall(r"`([^`]*)`", cells[-1]))
 
 
 def miscited(text: str) -> list[str]:
@@ -54,9 +54,9 @@ def miscited(text: str) -> list[str]:
 def test_a_script_is_short_and_needs_its_engine_and_numpy_alone(script: str) -> None:
     code = shown.code(script)
     compile(code, script, "exec")
-    assert len(code.splitlines()) <= WITH_POOLS.get(script.partition("_")[0], LONGEST)
+    assert len(code.splitlines()) <= WITH_POOLS.get(script.partition("/")[0], LONGEST)
     assert "expected: " in code and "seen: " in code and "sys.exit(" in code
-    assert shown.imported(script) <= {"numpy"} | shown.ENGINES[script.partition("_")[0]]
+    assert shown.imported(script) <= {"numpy"} | shown.ENGINES[script.partition("/")[0]]
 
 
 def test_the_page_tells_of_every_script_with_what_was_expected_and_seen() -> None:
@@ -88,13 +88,13 @@ def test_a_script_says_when_its_deviation_is_gone(monkeypatch: pytest.MonkeyPatc
         return n
 
     monkeypatch.setattr(cache, "trim", trim)
-    status, printed = shown.run("mlx_concatenate_trim", tmp_path)
-    assert status == 1 and printed != shown.told()["mlx_concatenate_trim"]
+    status, printed = shown.run("mlx/concatenate_trim", tmp_path)
+    assert status == 1 and printed != shown.told()["mlx/concatenate_trim"]
 
 
 def test_a_draft_without_a_place_for_the_code_is_refused() -> None:
     with pytest.raises(ValueError, match="has no block ```python"), redirect_stdout(io.StringIO()):
-        shown.with_code("# A draft", "mlx_concatenate_trim", "")
+        shown.with_code("# A draft", "mlx/concatenate_trim", "")
 
 
 def test_the_page_of_deviations_cites_what_their_scripts_break() -> None:
@@ -108,6 +108,6 @@ def test_the_page_of_deviations_cites_what_their_scripts_break() -> None:
     "column", ["[RING-1](c.md#RING-1), 3", "[RING-1](c.md#RING-1); [RING-1](c.md#RING-1)", "[RING-5](c.md#RING-5)"]
 )
 def test_a_column_that_cites_otherwise_is_found(column: str) -> None:
-    row = f"| litgpt | {column} | `append 1` | what happens | after an error | `litgpt_half_written` |"
+    row = f"| litgpt | {column} | `append 1` | what happens | after an error | `litgpt/half_written` |"
     right = row.replace(column, "[RING-1](c.md#RING-1), [RING-3](c.md#RING-3)")
     assert (miscited(row), miscited(right)) == ([column], [])

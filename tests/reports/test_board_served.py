@@ -25,7 +25,7 @@ clause = ["SERVE-2", "SERVE-3", "SERVE-7"]
 shows = "{shows}"
 reason = "the key of a block leaves out the tokens before it"
 sort = "wrong result"
-script = "no_parent"
+script = "serving/no_parent"
 """
 
 

@@ -18,7 +18,7 @@ from support.samples import record_samples
 from support.samples.record_samples import clause, failure
 from tools import versions, versions_judged
 
-FILED = Found(says="a known one", sort="unchecked", script="mlx_broadcast", clauses=["CACHE-2"])
+FILED = Found(says="a known one", sort="unchecked", script="mlx/broadcast", clauses=["CACHE-2"])
 NEW = Found(says="wrong row. append 1: sees a", sort="not filed", script="", clauses=["RING-1", "RING-3"])
 
 
@@ -27,7 +27,7 @@ def released(version: str, *found: Found, **more: Any) -> Judged:
 
 
 def with_caches(*seen: Judged) -> Versions:
-    known = record(bug("mlx_broadcast", *["has it"] * len(seen)), releases=len(seen))
+    known = record(bug("mlx/broadcast", *["has it"] * len(seen)), releases=len(seen))
     known.caches.append(JudgedCache(name="mlx-rotating", seen=[*seen]))
     return known
 
@@ -53,7 +53,7 @@ def test_a_page_tells_the_bugs_of_each_release_what_changed_and_what_could_not_b
 
 
 def test_a_record_without_caches_has_no_part_for_them(tmp_path: Path) -> None:
-    markdown, html = page(tmp_path, record(bug("mlx_broadcast", "has it", "has it", "has it")))
+    markdown, html = page(tmp_path, record(bug("mlx/broadcast", "has it", "has it", "has it")))
     assert "judged by the suite" not in markdown + html
 
 
@@ -97,7 +97,7 @@ def test_what_is_known_has_its_script_and_what_is_not_has_its_trace(tmp_path: Pa
     assert "versions =" in KNOWN.read_text() and "versions =" not in known.read_text()
     reason = "trimming a negative number lengthens the cache"
     for said, expected in (
-        ({"RING-1": reason}, ("mlx_trim_negative", reason)),
+        ({"RING-1": reason}, ("mlx/trim_negative", reason)),
         ({}, ("", "wrong row. append 1: m")),
     ):
         seen = failed("m", words="append 1", known=said)

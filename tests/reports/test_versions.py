@@ -15,7 +15,7 @@ from kvconform.commands.board import board
 from kvconform.runner.record import redact
 from kvreports import json_file
 from kvreports.board.versions import Answer, Release, Row, Seen, Shown, Versions
-from tools import versions
+from tools import shown, versions
 
 ROOT = Path(__file__).parents[2]
 KNOWN = ROOT / "reports" / "deviations" / "kvconform.toml"
@@ -56,15 +56,15 @@ def written(tmp_path: Path, record: Versions) -> Path:
 
 
 def test_the_page_has_a_row_a_bug_the_gravest_first_with_its_script_and_clauses(tmp_path: Path) -> None:
-    mild = bug("mlx_broadcast", "has it", "has it", "has it")
-    grave = bug("mlx_batch_merge_empty", "cannot open", "has it", "not there", sort="wrong result")
+    mild = bug("mlx/broadcast", "has it", "has it", "has it")
+    grave = bug("mlx/mended/batch_merge_empty", "cannot open", "has it", "not there", sort="wrong result")
     words = ["board", str(written(tmp_path, record(mild, grave))), "--known", str(KNOWN), "--out", str(tmp_path)]
     assert main(words) == 0
     page = (tmp_path / "VERSIONS.md").read_text(encoding="utf-8")
     first, second = ([c.strip() for c in li.split("|")[1:-1]] for li in page.splitlines() if "says mlx" in li)
-    assert "reports/deviations/mended/mlx_batch_merge_empty.py" in first[0] and first[1] == "wrong result"
+    assert "reports/deviations/mlx/mended/batch_merge_empty.py" in first[0] and first[1] == "wrong result"
     assert first[3:] == ["cannot open", "has it", "mended", "mended in 1.2"]
-    assert second[2] and "reports/deviations/mlx_broadcast.py" in second[0], "its clauses are those of the file"
+    assert second[2] and "reports/deviations/mlx/broadcast.py" in second[0], "its clauses are those of the file"
     assert "1.2 has 1 of these 2 bugs. Within these releases 0 came and 1 was mended" in page
     assert "an engine: 1.2 has 1 of these 2 bugs" in (tmp_path / "README.md").read_text(encoding="utf-8")
     assert 'title="saw 2">mended</td>' in (tmp_path / "board.html").read_text(encoding="utf-8")
@@ -137,7 +137,9 @@ def test_the_published_record_is_of_these_releases_and_scripts(name: str) -> Non
     found = json_file.load(versions.PUBLISHED / f"{name}.json", Versions)
     scripts = versions.scripts(engine)
     assert [r.version for r in found.releases] == list(engine.releases), "nox -s versions"
-    assert [(b.script, b.says, b.sort) for b in found.bugs] == [(s.stem, *versions.told(s)) for s in scripts]
+    assert [(b.script, b.says, b.sort) for b in found.bugs] == [
+        (shown.named(s), *versions.told(s)) for s in scripts
+    ]
     (row, *_) = board([versions.PUBLISHED / f"{name}.json"], KNOWN, ROOT).compared[0].rows
     assert (ROOT / row.script).is_file()
 
@@ -147,13 +149,11 @@ def test_the_engine_of_known_deviations_is_among_the_releases_and_has_its_bugs()
     for name, version in (("mlx-lm", "0.32.2"), ("transformers", "5.24.0")):
         found = json_file.load(versions.PUBLISHED / f"{name}.json", Versions)
         answers = {b.script: next(s.answer for s in b.seen if s.version == version) for b in found.bugs}
-        filed = {p.stem for p in versions.FOLDER.glob("*_*.py")}
+        filed = {*shown.SCRIPTS}
         assert {answer for script, answer in answers.items() if script in filed} == {"has it"}
 
 
-@pytest.mark.parametrize(
-    "script", sorted((ROOT / "reports" / "deviations" / "mended").glob("*.py")), ids=lambda p: p.stem
-)
+@pytest.mark.parametrize("script", sorted(shown.FOLDER.glob("*/mended/*.py")), ids=lambda p: p.stem)
 def test_the_script_of_a_mended_bug_is_short_and_needs_the_engine_alone(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
     code = text.split(chr(34) * 3)[2].strip()

@@ -21,7 +21,14 @@ from kvadapters.probe.checkpoint import Probe
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports" / "deviations"
 PAGE = FOLDER / "shown.md"
-SCRIPTS = {p.stem: p for p in sorted([*FOLDER.glob("*_*.py"), *FOLDER.glob("serving/*_*.py")])}
+
+
+def named(path: Path) -> str:
+    """The name of a script or of a draft: where it lies, without its ending."""
+    return path.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+SCRIPTS = {named(p): p for p in sorted(FOLDER.glob("*/**/*.py")) if p.parent.name not in ("models", "mended")}
 ENGINES = {
     "mlx": {"mlx", "mlx_lm"},
     "mlxvlm": {"mlx", "mlx_vlm"},
@@ -42,14 +49,14 @@ ENGINES = {
     "lmcache": {"lmcache", "torch"},
     "ctranslate2": {"ctranslate2", "torch", "transformers", "tokenizers"},
 }
-"""What a script may import beside numpy, by the first word of its name: the engine and what brings its arrays."""
+"""What a script may import beside numpy, by its folder: the engine and what brings its arrays."""
 
 SERVED = (
-    "llama_server_cache_reuse",
-    "llama_server_checkpoint",
-    "llama_server_shared_buffer",
-    "llama_server_swa_full",
-    "mlx_lm_server_exact_prompt",
+    "llama/serving/server_cache_reuse",
+    "llama/serving/server_checkpoint",
+    "llama/serving/server_shared_buffer",
+    "llama/serving/server_swa_full",
+    "mlx/serving/server_exact_prompt",
 )
 """Scripts that ask a server, which is started by hand."""
 
@@ -58,7 +65,7 @@ HEAD = """\
 
 Each [script](README.md) prints the version of its engine, what was expected, and what was seen.
 `python -m tools.shown`, in `tests`, runs those whose engine is installed and writes this page and the code in the
-[drafts](drafts). Five scripts ask a server, which is started by hand.
+drafts beside the scripts. Five ask a server, which is started by hand.
 """
 
 
@@ -77,7 +84,7 @@ def imported(script: str) -> set[str]:
 
 
 def can_run(script: str) -> bool:
-    return script not in SERVED and all(find_spec(package) for package in ENGINES[script.partition("_")[0]])
+    return script not in SERVED and all(find_spec(package) for package in ENGINES[script.partition("/")[0]])
 
 
 def run(script: str, folder: Path) -> tuple[int, str]:
@@ -134,7 +141,7 @@ def with_code(draft: str, script: str, printed: str) -> str:
 
 def drafts() -> dict[str, Path]:
     """The drafts of reports, by their script."""
-    return {p.stem: p for p in sorted([*FOLDER.glob("drafts/*.md"), *FOLDER.glob("serving/*.md")])}
+    return {named(p): p for p in sorted(FOLDER.glob("*/**/*.md"))}
 
 
 def main(names: list[str], folder: Path) -> None:

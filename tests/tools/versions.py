@@ -29,9 +29,9 @@ from kvreports.board.versions import Answer, Release, Seen, Shown, Versions
 from kvspec import SPEC_VERSION
 from kvspec.tables import table
 from tools import versions_judged
+from tools.shown import FOLDER, named
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "reports" / "deviations"
 PUBLISHED = ROOT / "reports" / "published" / "engines" / "versions"
 SECONDS = 600
 """What the scripts of a release may take."""
@@ -69,7 +69,7 @@ def engines() -> dict[str, Engine]:
 
 def scripts(engine: Engine) -> list[Path]:
     """The scripts of an engine: those of its newest release, then those of bugs that were mended."""
-    return [p for folder in (FOLDER, FOLDER / "mended") for p in sorted(folder.glob(f"{engine.scripts}_*.py"))]
+    return [p for of in (".", "mended") for p in sorted((FOLDER / engine.scripts / of).glob("*.py"))]
 
 
 def told(script: Path) -> tuple[str, str]:
@@ -156,8 +156,8 @@ def shown(asked: list[Path], pythons: dict[str, Path]) -> list[Shown]:
     bugs = []
     for script, *seen in zip(asked, *answers.values(), strict=True):
         says, sort = told(script)
-        print(f"{script.stem}: {', '.join(f'{s.version} {s.answer}' for s in seen)}")
-        bugs.append(Shown(script=script.stem, says=says, sort=sort, seen=seen))
+        print(f"{named(script)}: {', '.join(f'{s.version} {s.answer}' for s in seen)}")
+        bugs.append(Shown(script=named(script), says=says, sort=sort, seen=seen))
     return bugs
 
 
@@ -172,12 +172,12 @@ def again(engine: Engine, before: Versions, caches: list[str], folder: Path) -> 
     judged = {cache.name: cache for cache in before.caches}
     judged |= {cache.name: cache for cache in versions_judged.judged(caches, pythons, folder)}
     known = {bug.script: bug for bug in before.bugs}
-    if new := [script for script in scripts(engine) if script.stem not in known]:
+    if new := [script for script in scripts(engine) if named(script) not in known]:
         every = {version: install(engine, version, folder) for version in engine.releases}
         known |= {bug.script: bug for bug in shown(new, every)}
     return replace(
         before,
-        bugs=[known[script.stem] for script in scripts(engine)],
+        bugs=[known[named(script)] for script in scripts(engine)],
         caches=[judged[name] for name in names(engine) if name in judged],
     )
 

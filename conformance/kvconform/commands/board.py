@@ -95,10 +95,8 @@ def _unfiled(failure: Failure, record: Record) -> str:
 
 
 def _deviation(failure: Failure, entry: KnownDeviation, beside: Path, folder: Path) -> Deviation:
-    script, draft = beside / f"{entry.script}.py", beside / "drafts" / f"{entry.script}.md"
     bug = entry.script or " ".join(entry.models) or entry.reason
-    there = [_there(path, folder) for path in (script, draft)]
-    return Deviation(failure, entry.sort, entry.reason, entry.link, there[0], there[1], bug)
+    return Deviation(failure, entry.sort, entry.reason, entry.link, *_links(entry.script, beside, folder), bug)
 
 
 def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder: Path) -> Served:
@@ -108,7 +106,7 @@ def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder
     for failure in record.failures:
         entry = next((k for k in entries if k.explains(record.engine.name, failure, form)), None)
         by.setdefault(entry, []).append(failure)
-    bugs = [_bug(entry, tuple(failures), beside / "serving", folder) for entry, failures in by.items()]
+    bugs = [_bug(entry, tuple(failures), beside, folder) for entry, failures in by.items()]
     return Served(record, form, _address(path, folder), tuple(bugs))
 
 
@@ -117,8 +115,7 @@ def _bug(
 ) -> ServedBug:
     if entry is None:
         return ServedBug(NOT_FILED.sort, NOT_FILED.reason, failures)
-    there = [_there(beside / f"{entry.script}{end}", folder) for end in (".py", ".md")]
-    return ServedBug(entry.sort, entry.reason, failures, entry.link, *there)
+    return ServedBug(entry.sort, entry.reason, failures, entry.link, *_links(entry.script, beside, folder))
 
 
 def _compared(path: Path, entries: Iterable[KnownDeviation], beside: Path, folder: Path) -> Compared:
@@ -134,10 +131,8 @@ def _compared(path: Path, entries: Iterable[KnownDeviation], beside: Path, folde
 
 
 def _links(script: str, beside: Path, folder: Path) -> tuple[str, str]:
-    """The addresses of a script and of its draft; a script of a bug that was mended lies in a folder of its own."""
-    name = Path(script).name
-    there = [_there(beside / place / f"{name}.py", folder) for place in (".", "mended")]
-    return there[0] or there[1], _there(beside / "drafts" / f"{name}.md", folder)
+    """The addresses of a script and of the draft of a report, which lies beside it."""
+    return _there(beside / f"{script}.py", folder), _there(beside / f"{script}.md", folder)
 
 
 def _there(path: Path, folder: Path) -> str:

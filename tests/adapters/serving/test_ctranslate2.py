@@ -51,7 +51,7 @@ def test_a_static_prompt_of_another_text_is_found(folder: Path) -> None:
 
 
 def test_a_prompt_longer_than_a_window_is_computed_wrongly(tmp_path: Path) -> None:
-    """`reports/deviations/serving/ctranslate2_window_prompt.py` shows it without this suite."""
+    """`reports/deviations/ctranslate2/serving/window_prompt.py` shows it without this suite."""
     probe = engines.small("gemma3", "full,window 5")
     probe.write(tmp_path)
     run = judged(started(tmp_path), probe, 30)

@@ -40,12 +40,16 @@ def test_a_broken_rule_is_found(rule: Rule, monkeypatch: pytest.MonkeyPatch) -> 
 
 SLASHES = ("a/b", "a-b")
 KNOWN: dict[str, tuple[str, dict[str, Any], str]] = {
-    "lmcache_disk_names": ("disk", {"names": SLASHES, "policy": "LRU"}, "another row|table|No such|are there"),
-    "lmcache_layers_clear": ("layers", {"policy": "LRU"}, "0 were stored"),
-    "lmcache_lfu_layers": ("layers", {"policy": "LFU", "places": 24, "clear": 0}, "KeyError"),
-    "lmcache_lfu_disk": ("disk", {"policy": "LFU", "on_disk": 10}, "KeyError"),
+    "disk_names": (
+        "disk",
+        {"names": SLASHES, "policy": "LRU"},
+        "another row|table|No such|are there",
+    ),
+    "layers_clear": ("layers", {"policy": "LRU"}, "0 were stored"),
+    "lfu_layers": ("layers", {"policy": "LFU", "places": 24, "clear": 0}, "KeyError"),
+    "lfu_disk": ("disk", {"policy": "LFU", "on_disk": 10}, "KeyError"),
 }
-"""Scripts of `reports/deviations/serving` that show a fault, and the lives that found it."""
+"""Scripts of `reports/deviations/lmcache/serving` that show a fault, and the lives that found it."""
 
 
 @pytest.mark.parametrize("script", KNOWN)

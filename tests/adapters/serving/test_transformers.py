@@ -59,7 +59,7 @@ def test_a_crop_that_leaves_a_row_too_many_is_found(
 
 
 def test_assisted_generation_computes_a_prompt_again_behind_a_cache(probe: Probe, folder: Path) -> None:
-    """`reports/deviations/serving/transformers_assisted_cache.py` shows it without this suite."""
+    """`reports/deviations/transformers/serving/assisted_cache.py` shows it without this suite."""
     run = judged("transformers", probe, folder, 60, drafts=3)
     assert run.failures[0].sort in ("extra", "failed") and "reused" in "".join(run.failures[0].drawing)
 

@@ -2,7 +2,7 @@
 
 SINK-4, by sink window=2 sinks=1 beside=1: append 2; append 4. `KVCacheWithAttentionSink` has 2 W slots behind the
 sinks, and `update` refuses more than 2 W rows at once. The first query needs W - 1 rows before the chunk, so that
-W + 1 rows are the most that fit. The same of rings without sinks is `executorch_ring_chunk`.
+W + 1 rows are the most that fit. The same of rings without sinks is `executorch/ring_chunk`.
 """
 
 import sys
