@@ -21,7 +21,7 @@ NAME = "folio"
 MOST_FILES = 12
 
 LOOKS_AT_CHAPTERS = (
-    "test_floors.py test_nothing_is_skipped.py spec tools/test_spec_pages.py conformance/checks "
+    "test_floors.py test_nothing_is_skipped.py spec tools/tests/test_spec_pages.py conformance/checks "
     "conformance/test_foreign.py conformance/generate conformance/diagnosis conformance/profiling "
     "conformance/mutants"
 )

@@ -17,9 +17,9 @@ from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.registry import KINDS
-from tools import freeze_covers, freeze_large, freeze_traces, freeze_walks
-from tools.mutant_vectors import of_matrix
-from tools.vector_sources import MAKERS
+from tools.freezing import covers, large, traces, walks
+from tools.freezing.mutants import of_matrix
+from tools.freezing.sources import MAKERS
 
 ANSWERS = "answers"
 """What the reference answers: to the covers as they are frozen, to the walks, to large traces, and to examples."""
@@ -79,11 +79,11 @@ def _each(names: Sequence[str], chapters: Sequence[str], matrix: Path | None) ->
     for name in names:
         if name in (WALKS, ANSWERS):
             kinds = [kind for kind in KINDS if kind in chapters]
-            yield from ((Path(str(frozen_traces.walks_path(k))), partial(freeze_walks.compute, k)) for k in kinds)
+            yield from ((Path(str(frozen_traces.walks_path(k))), partial(walks.compute, k)) for k in kinds)
         if name in (LARGE, ANSWERS):
-            yield from ((Path(str(frozen_large.path(c))), partial(freeze_large.compute, c)) for c in chapters)
+            yield from ((Path(str(frozen_large.path(c))), partial(large.compute, c)) for c in chapters)
         if name in (TRACES, ANSWERS):
-            yield from ((Path(str(frozen_traces.path(c))), partial(freeze_traces.compute, c)) for c in chapters)
+            yield from ((Path(str(frozen_traces.path(c))), partial(traces.compute, c)) for c in chapters)
         if name in (WALKS, LARGE, TRACES):
             continue
         if name in ("covers", ANSWERS):
@@ -113,11 +113,11 @@ def written(source: str, chapter: str, vectors: Iterable[Vector]) -> Written:
 
 
 def _cover(chapter: str) -> str:
-    return freeze_covers.text(freeze_covers.compute(chapter))
+    return covers.text(covers.compute(chapter))
 
 
 def _answers(chapter: str) -> str:
-    return freeze_covers.text(freeze_covers.answered(chapter))
+    return covers.text(covers.answered(chapter))
 
 
 def _vectors(source: str, chapter: str, found: dict[str, list[Vector]] | None) -> str | None:

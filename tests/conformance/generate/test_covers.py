@@ -19,7 +19,7 @@ from kvref.caches.ring import Ring
 from kvspec import notation
 from kvspec.rope.scaling import YaRN, parsed
 from kvspec.trace import from_json
-from tools import freeze_covers
+from tools.freezing import covers as freeze_covers
 
 FROZEN = [c for p in frozen_covers.chapters() for c in frozen_covers.load(p)]
 SAMPLE = 3000

@@ -26,7 +26,7 @@ from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 from support.slow import counts, one_in
-from tools import freeze_traces
+from tools.freezing import traces as freeze_traces
 
 SHARE = 5
 """One worked example in this many is answered again."""

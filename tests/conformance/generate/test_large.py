@@ -29,8 +29,8 @@ from kvspec.notation import from_sentence, sentence
 from kvspec.session.driver import Session
 from kvspec.trace import Trace, from_json
 from support.slow import counts, one_in
-from tools import freeze_large
-from tools.freeze_covers import answers
+from tools.freezing import large as freeze_large
+from tools.freezing.covers import answers
 
 SEEDS = 0, 1, 2
 ABOUT = description(Reference().describe())

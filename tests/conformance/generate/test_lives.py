@@ -31,7 +31,7 @@ from kvspec.geometry import Array
 from kvspec.operations.table import each_of, parts_of
 from kvspec.registry import KINDS
 from kvspec.trace import Trace
-from tools.freeze_covers import answers
+from tools.freezing.covers import answers
 
 LONG = 9
 """Items of a list that is long: more than a tile of eight."""

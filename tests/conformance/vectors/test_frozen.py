@@ -33,9 +33,9 @@ from kvspec.trace import Trace
 from support.readers.plain_reader import Engine, reader
 from support.running.local_adapter import LocalAdapter
 from tools import freeze_vectors as freezing
-from tools import vector_sources
 from tools.freeze_vectors import written
-from tools.mutant_vectors import of_matrix
+from tools.freezing import sources as vector_sources
+from tools.freezing.mutants import of_matrix
 
 FROZEN = list(files.there(files.FROZEN))
 SCHEMA = jsonschema.Draft202012Validator(

@@ -16,7 +16,7 @@ from kvconform.steps.shorten import OF_ALL
 from tools import teeth
 from tools.lives import ENGINES
 
-PATCHES = Path(__file__).parents[1] / "adapters" / "serving"
+PATCHES = Path(__file__).parents[2] / "adapters" / "serving"
 CELLS = re.compile(r"^\| (.*) \| ([a-z0-9 ,]+) \| (\d+) \| (STEP-\d+) \| (\d+|-) \|$")
 
 

@@ -28,7 +28,7 @@ from kvspec.reading.columns import column
 from kvspec.reading.examples import Example
 from kvspec.session.driver import Session
 from kvspec.trace import Outcome, Trace
-from tools.freeze_walks import answered, document, listed
+from tools.freezing.walks import answered, document, listed
 
 NOTES = (
     "The worked examples of a chapter by their ids, the traces that each exploration draws, and variations of "

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools import pages_table
 from tools.pages_table import clauses, reasons, verdicts, wrong
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 ALL = {name: dict.fromkeys(clauses(), "PASS") for name in ("one", "two")}
 

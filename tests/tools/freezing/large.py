@@ -9,7 +9,7 @@ from kvconform.generate.frozen_covers import outcome_text
 from kvconform.generate.large.boundaries import sizes
 from kvspec.notation import from_sentence
 from kvspec.trace import Outcome
-from tools.freeze_walks import answered, document
+from tools.freezing.walks import answered, document
 
 NOTES = (
     "The large traces of a run, each in a sentence, with a hash of all that the reference answers, and how each "

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-LAUNCHES = Path(__file__).parents[1] / "bench" / "bench_launches.py"
+LAUNCHES = Path(__file__).parents[2] / "bench" / "bench_launches.py"
 
 
 def test_the_hosts_time_a_launch_is_measured(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -18,7 +18,7 @@ from support.samples.profile_samples import changed, measurement, spread, whole
 from tools import targets
 from tools.targets import Target
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def record(adapter: str, *measurements: dict[str, Any]) -> Profile:

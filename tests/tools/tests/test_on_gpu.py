@@ -389,7 +389,7 @@ def test_a_session_on_the_emulation_leaves_its_records(tmp_path: Path) -> None:
         str(packed),
     )
     done = subprocess.run(
-        [sys.executable, *command], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False
+        [sys.executable, *command], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3, done.stdout + done.stderr
     found = {p["name"]: p for p in json.loads((tmp_path / "gpu" / "parts.json").read_text())["parts"]}

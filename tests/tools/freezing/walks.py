@@ -17,7 +17,7 @@ from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.trace import Outcome, Trace
-from tools.freeze_covers import answers
+from tools.freezing.covers import answers
 
 VERSION = 1
 """Version of the document."""

@@ -1,0 +1,1 @@
+"""How the frozen data are made: covers, large traces, walks, explored traces, and vectors."""
