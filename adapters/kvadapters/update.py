@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from kvadapters.arrays import LIBRARIES
+from kvadapters.rounds import RowsRound
 from kvspec.contract import Description, Lengths, Pair, description
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, same_geometry, valid
@@ -45,6 +46,9 @@ NAMES = {dtype.name: name for name, dtype in DTYPES.items()}
 
 FORMS = LETTERS["ROW"]
 """The chapter that is claimed where the limits name forms of rows."""
+
+ROUNDS: dict[str, Any] = {"level": "visible", "without": ["tree"], "rounds": "rows"}
+"""The claim on rounds of an engine that has none."""
 
 SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees"})
 """Abilities that a function shows, so that they are claimed where it is given; others are named in `also`."""
@@ -73,6 +77,10 @@ class Functions:
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
     """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    begin: Callable[[Any], Any] | None = None
+    """Begin a round of drafts, which are appended as rows: have the cache keep what it takes to drop them."""
+    commit: Callable[[Any, int], Any] | None = None
+    """End a round: drop the newest n drafts. With this, rounds are claimed (`kvadapters.rounds`)."""
     pack: Callable[[Any], tuple[Any, Any]] | None = None
     """Give all rows as the engine hands them to another process, keys and values, where there are some."""
     unpack: Callable[[Any, Any, Any], Any] | None = None
@@ -136,6 +144,7 @@ class UpdateCache:
         self._mask: Any = None
         self._counted = self._queries = self._given = 0
         self._shaped = self.adapter.says("shape") != "first append"
+        self.drafting = False
 
     def _fresh(self) -> Any:
         left = self.adapter.says("counts") == "left only" and self.config.window is not None
@@ -230,6 +239,19 @@ class UpdateCache:
             raise Unsupported("no trim")
         elif not 0 <= n <= self._counted:
             raise ValueError(f"the caller has {self._counted} rows and cannot drop {n}")
+
+    def begin_round(self) -> None:
+        """Begin a round of drafts."""
+        if self.engine.begin:
+            self.engine.begin(self.cache)
+
+    def end_round(self, drop: int) -> None:
+        """End it, and drop the newest rows."""
+        if self.engine.commit is None:
+            raise Unsupported("no commit")
+        self.engine.commit(self.cache, drop)
+        self._counted -= drop
+        self._returned = None
 
     def keep(self, positions: Sequence[int]) -> None:
         """Drop all rows but those of these positions."""
@@ -346,6 +368,7 @@ class UpdateAdapter:
             chapters["snapshot"] = {"level": "visible", "with": ["snapshot", "restore"]}
         if engine.pack and engine.unpack:
             chapters["parcels"] = {"level": "visible", "with": ["pack", "unpack"]}
+        chapters |= {"draft": dict(ROUNDS)} if engine.commit else {}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             if chapter not in chapters:
@@ -375,6 +398,10 @@ class UpdateAdapter:
         if valid(config) and not self._description.supports(config):
             raise Unsupported("beyond the dtypes or limits that the adapter declares")
         return self.cache(self, config)
+
+    def speculate(self, caches: Sequence[UpdateCache | None], isolated: bool) -> RowsRound:
+        """Begin a round over caches, whose drafts are rows."""
+        return RowsRound(caches, isolated)
 
     @property
     def most_rows(self) -> int | None:

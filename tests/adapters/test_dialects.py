@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 CHAPTERS = dict.fromkeys(("shares_kept", "shares_broken", "part_kept", "part_broken"), ("page",)) | {
     **dict.fromkeys(("laps_kept", "laps_broken"), ("copy",)),
     "made_after_broken": ("growing", "ring", "mask"),
+    **dict.fromkeys(("rounds_kept", "rounds_broken"), ("ring", "mask", "draft")),
 }
 """The chapters of engines that have no cache of one sequence, and of one whose masks are wrong."""
 
@@ -49,7 +50,7 @@ KEPT = (
         "made_after_kept",
     ),
     *("first_kept", "for_good_kept", "caller_kept", "Views", "wide_kept", "even_kept", "few_kept", "shares_kept"),
-    *("laps_kept", "part_kept"),
+    *("laps_kept", "part_kept", "rounds_kept"),
 )
 
 
@@ -82,6 +83,7 @@ BROKEN = {
     "shares_broken": ("PAGE-6", "wrong row"),
     "part_broken": ("PAGE-15", "taken though refused"),
     "laps_broken": ("COPY-6", "taken though refused"),
+    "rounds_broken": ("DRAFT-18", "wrong length"),
     "wide_not_declared": ("CACHE-3", "refused though owed"),
 }
 

@@ -63,12 +63,12 @@ def does_otherwise(said: dict[str, Any], want: Step, example: Example, adapter: 
     that the adapter takes."""
     if adapter.plain and adapter.supports(example.trace.config):
         return False
-    if isinstance(want, Expected) and want.either:
+    if isinstance(want, Expected) and (want.either or want.unsaid):
         return True
     refused = str(said.get("result", said.get("offset", want.result))).startswith("refused")
     if want.result in ("ok", "refused") and refused != (want.result == "refused"):
         return True
-    same = ("accepts", "hit", "free", "sequences")
+    same = ("accepts", "hit", "free", "sequences", "offset")
     answers = ("can rewind", "can"), *((name, name) for name in same)
     return any(column in said and said[column] != want.values.get(name, said[column]) for column, name in answers)
 

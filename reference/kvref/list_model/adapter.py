@@ -47,7 +47,8 @@ class ListModel:
 
     def speculate(self, caches: Sequence[Any], isolated: bool) -> RoundModel:
         """A round over these caches, None for a layer that has none."""
-        return RoundModel(caches, isolated)
+        claim = self._claims.get(LETTERS["DRAFT"], Claim("visible"))
+        return RoundModel(caches, isolated, claim.dialect("rounds") == "rows")
 
     def fit(self, kind: str, config: Config, free: int, reserve: int | None, most: int | None) -> tuple[int, bool]:
         """How many sequences of this config fit into `free` bytes, and whether even one does."""

@@ -13,6 +13,7 @@ from kvref.list_model.parcels import NamedParcel
 from kvref.list_model.rows import UNKNOWN
 from kvref.list_model.snapshot import SavedTokens, divided, merged
 from kvref.list_model.tokens import TokenModel
+from kvref.list_model.unsaid import Unsaid
 from kvspec.errors import Refused
 from kvspec.refusals import common
 from kvspec.refusals import parcels as refusals_parcels
@@ -86,6 +87,8 @@ class CacheModel(TokenModel):
 
     def can_restore(self, snapshot: SavedTokens | None, to: int) -> bool | None:
         """Whether a restore would be accepted; None where that is the engine's choice."""
+        if self.unaware:
+            raise Unsaid("any", kept=True)
         if self.in_round:
             cite("ASK-3")
             return False

@@ -10,6 +10,7 @@ from kvref.list_model import masks
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows
 from kvref.list_model.tokens import Scores, scores
+from kvref.list_model.unsaid import Unsaid
 from kvref.list_model.views import View
 from kvspec.errors import Refused
 from kvspec.masks import Logical
@@ -50,14 +51,23 @@ class DraftLayer(CacheModel):
         """More drafts; `on` says for each which one it hangs on."""
         if keys.n:
             self.demand_rows(keys, values)
-        there = len(self.hung)
-        given = list(range(there - 1, there - 1 + keys.n)) if on is None else list(on)
-        if len(given) != keys.n or any(not -1 <= other < there + i for i, other in enumerate(given)):
-            raise common.hangs("DRAFT-38", keys.n, given, there)
+        given = self._hangs(keys.n, on)
+        self._write(keys, values)
         self.hung += given
-        self.append(keys, values)
+        self.take(keys.serials[0])
         if keys.n and (on is not None or self.branched):
             cite("DRAFT-39" if on is None else "DRAFT-33")
+
+    def _hangs(self, n: int, on: Sequence[int] | None) -> list[int]:
+        """For each of n drafts the one that it hangs on, which must be there."""
+        there = len(self.hung)
+        given = list(range(there - 1, there - 1 + n)) if on is None else list(on)
+        if len(given) != n or any(not -1 <= other < there + i for i, other in enumerate(given)):
+            raise common.hangs("DRAFT-38", n, given, there)
+        return given
+
+    def _write(self, keys: Rows, values: Rows) -> None:
+        """Drafts are no rows of the cache yet."""
 
     def take(self, serials: list[int]) -> None:
         """More drafts."""
@@ -113,30 +123,51 @@ class DraftLayer(CacheModel):
         return [p if p < self.start else self.start + way[p - self.start] for p in seen]
 
 
-class RoundModel:
-    """A round over caches, None for a layer that has none; `layers` by their numbers."""
+class RowsLayer(DraftLayer):
+    """A layer of an engine without rounds: drafts are rows that its cache appends, by the cache's own rules."""
 
-    def __init__(self, caches: Sequence[Any], isolated: bool) -> None:
+    def demand_rows(self, keys: Rows, values: Rows) -> None:
+        """What is refused is for the cache to say."""
+
+    def _write(self, keys: Rows, values: Rows) -> None:
+        """The cache appends them; the first rows may fix its geometry."""
+        try:
+            with self.cache.drafting():
+                self.cache.append(keys, values)
+        except Refused as e:
+            raise Refused("DRAFT-8" if e.clause == "CACHE-2" else e.clause, str(e)) from None
+        self.config = self.cache.config
+
+
+class RoundModel:
+    """A round over caches, None for a layer that has none; `layers` by their numbers. With `rows` the engine knows
+    of no rounds."""
+
+    def __init__(self, caches: Sequence[Any], isolated: bool, rows: bool = False) -> None:
+        if rows and isolated:
+            raise Unsaid("any")
         for i, cache in enumerate(caches):
             if cache is not None:
                 _demand(cache, i, next(j for j, other in enumerate(caches) if other is cache))
-        self.layers = {i: DraftLayer(cache) for i, cache in enumerate(caches) if cache is not None}
-        self.isolated, self.over = isolated, ""
+        layer = RowsLayer if rows else DraftLayer
+        self.layers = {i: layer(cache) for i, cache in enumerate(caches) if cache is not None}
+        self.isolated, self.rows, self.over = isolated, rows, ""
         cite("DRAFT-10", *([] if len(self.layers) == len(caches) else ["DRAFT-17"]))
         self._hold(True)
 
     def _hold(self, held: bool) -> None:
         if self.isolated:
             return
-        cite("DRAFT-11", "DRAFT-14")
+        cite(*(("DRAFT-10",) if self.rows else ("DRAFT-11", "DRAFT-14")))
         for layer in self.layers.values():
             layer.cache.in_round, layer.cache.queries = held, None
+            layer.cache.unaware = held and self.rows
 
     def draft(self, layer: int, keys: Rows, values: Rows, on: Sequence[int] | None = None) -> None:
         """More drafts on a layer; `on` says for each which one it hangs on."""
         self._demand_open("draft")
         self.layers[layer].draft(keys, values, on)
-        cite(*(("DRAFT-26", "DRAFT-27") if self.isolated else ("DRAFT-11",)))
+        cite(*(("DRAFT-26", "DRAFT-27") if self.isolated else ("DRAFT-11",) if not self.rows else ()))
 
     def mask(self, layer: int, logical: Logical) -> list[list[list[Scores]]]:
         """What the queries of the last drafts of a layer see."""
@@ -156,6 +187,8 @@ class RoundModel:
 
     def _demand_open(self, what: str, clause: str = "DRAFT-24") -> None:
         """Refuse what is asked of a round that has ended."""
+        if self.over and self.rows:
+            raise Unsaid("any", kept=True)
         if self.over:
             raise common.round_over(clause, what, self.over)
 
@@ -166,16 +199,18 @@ class RoundModel:
             raise common.isolated("DRAFT-28")
         kept = {i: layer.drafts[: max(0, n)] for i, layer in self.layers.items()}
         counts = [len(drafts) for drafts in kept.values()]
+        if self.rows and len(set(counts)) > 1:
+            raise Unsaid("any", kept=True)
         if len(set(counts)) > 1:
             raise common.uneven("DRAFT-23", n, counts)
         if not all(layer.straight(len(kept[i])) for i, layer in self.layers.items()):
             raise common.branches("DRAFT-45", n)
         self._end("committed")
-        cite(*(["DRAFT-20"] if {n} != set(counts) else []), *(["DRAFT-21"] if not any(counts) else []))
+        cite(*(["DRAFT-20"] if {n} != set(counts) and not self.rows else []))
+        cite(*(["DRAFT-21"] if not any(counts) else []))
         for i, layer in self.layers.items():
             cite("DRAFT-18", "DRAFT-22", "DRAFT-25")
-            layer.cache.take_drafts(kept[i])
-            layer.cache.queries = None
+            self._keep(layer, kept[i])
 
     def choose(self, draft: int) -> None:
         """The caches' lists are longer by the drafts on the way to one."""
@@ -183,6 +218,8 @@ class RoundModel:
         if self.isolated:
             raise common.isolated("DRAFT-46")
         for layer in self.layers.values():
+            if self.rows and not 0 <= draft < len(layer.hung):
+                raise Unsaid("any", kept=True)
             if not 0 <= draft < len(layer.hung):
                 raise common.no_draft("DRAFT-43", draft, len(layer.hung))
         if len({tuple(layer.way(draft)) for layer in self.layers.values()}) > 1:
@@ -191,14 +228,23 @@ class RoundModel:
         cite("DRAFT-46")
         for layer in self.layers.values():
             cite("DRAFT-40", "DRAFT-42")
-            layer.cache.take_drafts([layer.drafts[i] for i in layer.way(draft)])
-            layer.cache.queries = None
+            self._keep(layer, [layer.drafts[i] for i in layer.way(draft)])
 
     def abandon(self) -> None:
         """Nothing is longer."""
         self._demand_open("abandon")
         cite("DRAFT-21", "DRAFT-22")
         self._end("abandoned")
+        for layer in self.layers.values() if self.rows else ():
+            self._keep(layer, [])
+
+    def _keep(self, layer: DraftLayer, drafts: list[int]) -> None:
+        """A cache has these drafts and no others. None of them is the newest append's."""
+        if self.rows:
+            layer.cache.keep_drafts(layer.start, drafts)
+        else:
+            layer.cache.take_drafts(drafts)
+        layer.cache.queries = None
 
     def _end(self, how: str) -> None:
         """The caches are free again."""

@@ -76,6 +76,11 @@ class GrowingModel(CacheModel):
         if drafts:
             self._all_over()
 
+    def keep_drafts(self, start: int, drafts: list[int]) -> None:
+        """Of the rows that were appended in a round keep these; those in the form stay there."""
+        super().keep_drafts(start, drafts)
+        self.over = min(self.over, self.offset)
+
     def _all_over(self) -> None:
         cite(*["ROW-28"] * bool(newest(self.config)))
         self.over = self.offset

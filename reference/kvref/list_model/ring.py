@@ -108,6 +108,11 @@ class RingModel(CacheModel):
         super().rewind(to)
         self.held = None if self.held is None else self.held[: len(self.held) - (before - self.offset)]
 
+    def keep_drafts(self, start: int, drafts: list[int]) -> None:
+        """Of the rows that were appended in a round keep these; which others are still there is not known."""
+        super().keep_drafts(start, drafts)
+        self.held, self.highest, self.before = None, self.offset, self.offset
+
     def _out_of_reach(self, to: int) -> Refused:
         return common.rewind_window("RING-10", to, self.offset, self.window)
 

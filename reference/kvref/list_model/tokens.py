@@ -8,6 +8,7 @@ does with its tokens; `caches` saves and moves them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import numpy as np
@@ -63,7 +64,8 @@ class TokenModel:
         """Rows that the adapter says it has allocated, where it says so."""
         self.unseen = False
         """Whether it may have allocated more or less since then, because something was done in a run."""
-        self.in_round = False
+        self.in_round = self.unaware = False
+        """Whether it is in an open round, and whether it is one that its engine does not know of."""
         self.opened, self.shaped = config, claim.dialect("shape") == "opened"
         """The config it was opened with, and whether the geometry of its rows is fixed."""
 
@@ -97,6 +99,8 @@ class TokenModel:
 
     def _demand_free(self, what: str) -> None:
         """Refuse what a cache does not do while it is in an open round."""
+        if self.unaware:
+            raise Unsaid("any", kept=what in ("view", "mask", "snapshot", "pack"))
         if self.in_round:
             raise common.in_round("DRAFT-12", what)
 
@@ -116,6 +120,8 @@ class TokenModel:
 
     def can_append(self, n: int) -> bool | None:
         """Whether an append of so many rows would be accepted; None where that follows from what was not seen."""
+        if self.unaware:
+            raise Unsaid("any", kept=True)
         if self.in_round and n:
             cite("ASK-3")
             return False
@@ -138,9 +144,22 @@ class TokenModel:
         self.width = self._width(len(serials))
         self.tokens += serials
 
+    @contextmanager
+    def drafting(self) -> Iterator[None]:
+        """Be as outside of a round, for drafts that are appended as rows."""
+        self.in_round = self.unaware = False
+        try:
+            yield
+        finally:
+            self.in_round = self.unaware = True
+
     def take_drafts(self, drafts: list[int]) -> None:
         """Take in the drafts of a round."""
         self.take(drafts)
+
+    def keep_drafts(self, start: int, drafts: list[int]) -> None:
+        """Of the rows that were appended in a round, which began at an offset, keep these drafts."""
+        self.tokens = self.tokens[:start] + drafts
 
     def least(self) -> int:
         """Rows that must be retained: those that the newest query sees, or that it is declared to keep."""
@@ -233,6 +252,8 @@ class TokenModel:
 
     def can_rewind(self, to: int) -> bool:
         """Whether a rewind would be accepted."""
+        if self.unaware:
+            raise Unsaid("any")
         if self.in_round:
             cite("DRAFT-13")
             return False

@@ -29,12 +29,19 @@ class KeptRowsHidden(SinkModel):
 
 
 class WindowOfOne(RingModel):
-    """transformers: with a window of one a layer never drops a row, and masks are too narrow for several."""
+    """transformers: with a window of one a layer never drops a row, but in a crop that ends a round, and masks are
+    too narrow for several."""
+
+    cropped = False
 
     def take(self, serials: list[int]) -> None:
-        if self.config.window == 1 and len(serials) > 1 and self.offset:
+        if self.config.window == 1 and ((len(serials) > 1 and self.offset) or self.cropped):
             raise Unsaid
         super().take(serials)
+
+    def keep_drafts(self, start: int, drafts: list[int]) -> None:
+        self.cropped = self.cropped or len(self.tokens) > start + len(drafts)
+        super().keep_drafts(start, drafts)
 
     def visible(self) -> View:
         return ALL if self.config.window == 1 and self.queries == 1 else super().visible()

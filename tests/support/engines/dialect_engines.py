@@ -22,8 +22,10 @@ from support.engines.dialect_rings import (
     Clamps,
     ClampsAtZero,
     ClampsHalf,
+    Drafts,
     Empties,
     EmptiesItsRows,
+    KeepsADraft,
     KeepsOneMore,
     Longer,
     LongerFromTheEnd,
@@ -125,6 +127,13 @@ retains_less_one = adapter(WindowCache, dialect={"ring.keeps": "window - 1"}, **
 retains_too_few = adapter(WindowCache, **FEWER)
 keeps_all = adapter(NeverDrops, dialect={"ring.keeps": "all"}, **BARE)
 keeps_more = adapter(Longer, dialect={"ring.rewind": 2, "ring.keeps": 1})
+
+ROUNDS: dict[str, Any] = {
+    "begin": lambda c: c.begin(),
+    "commit": lambda c, n: c.end(n),
+    "dialect": {"ring.rewind": 0},
+}
+rounds_kept, rounds_broken = (adapter(c, **ROUNDS) for c in (Drafts, KeepsADraft))
 
 LEFT = {"ring.counts": "left only"}
 left_kept = adapter(WindowCache, dialect=LEFT, make=lambda config: WindowCache(config.window + 1))

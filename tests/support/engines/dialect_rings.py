@@ -118,6 +118,32 @@ class TrimsOnce(Recording):
             self.rows = [a[:, :, max(0, a.shape[2] - self.window + 1) :] for a in self.rows]
 
 
+class Drafts(Longer):
+    """Keeps each row from the beginning of a round to its end, where it drops the newest."""
+
+    MORE = 0
+
+    def begin(self) -> None:
+        self.MORE = 1 << 20
+
+    def end(self, n: int) -> None:
+        self.trim(n)
+        self.rows = [a[:, :, max(0, a.shape[2] - self.window + 1) :] for a in self.rows]
+        self.MORE, self.highest = 0, self.offset
+
+    def update_and_fetch(self, *new: Any) -> tuple[Any, Any]:
+        if self.rows and not new[0].shape[2]:
+            return self.rows[0], self.rows[1]
+        return super().update_and_fetch(*new)
+
+
+class KeepsADraft(Drafts):
+    """Drops one draft too few."""
+
+    def end(self, n: int) -> None:
+        super().end(max(0, n - 1))
+
+
 class Clamps(WindowCache):
     """Trims as many rows as there are, and none if asked for fewer than none."""
 

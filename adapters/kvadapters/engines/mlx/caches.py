@@ -99,12 +99,15 @@ LENGTHS: dict[str, Any] = {"length": lambda cache: cache.offset[0].item()}
 """The batch caches count for each sequence; here all are of one length."""
 MASK: dict[str, Any] = {"mask": lambda cache, n: cache.make_mask(n, window_size=None, return_array=False)}
 
+ROUNDS: dict[str, Any] = {"commit": trim}
+
 KERNEL = {"mask.owner": "kernel"}
 """Their masks are words that the attention kernel understands."""
 ROTATES = {"ring.rewind": "below", "ring.keeps": "window - 1"}
 """A full one writes over its oldest row, and cannot be trimmed."""
 
-growing = adapter("growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK)
+growing = adapter("growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK, **ROUNDS)
+"""Rounds as in `speculative_generate_step`: drafts are updates, and those that were not accepted are trimmed."""
 concatenate = adapter(
     "concatenate", "growing", lambda config: caches.ConcatenateKVCache(), KERNEL, **LENGTH, **MASK
 )

@@ -119,6 +119,22 @@ def of_rows(cache: Cache, keys: Any, values: Any) -> None:
     cache.cache = transformers.DynamicCache([(keys, values)])
 
 
+def record(cache: Cache) -> None:
+    """Have layers with a window record their past, as assisted generation does before its first draft."""
+    cache.cache.activate_past_recording()
+
+
+def commit(cache: Cache, n: int) -> None:
+    """Crop the drafts that were not accepted, or none: a crop cuts what was recorded. Then end the recording, for
+    which there is no call, as `generate` does."""
+    if cache.cache.get_seq_length():
+        cache.cache.crop(-n)
+    for layer in cache.cache.layers:
+        if hasattr(layer, "record_past"):
+            layer.record_past = False
+
+
+ROUNDS: dict[str, Any] = {"begin": record, "commit": commit}
 CROP: dict[str, Any] = {"trim": lambda cache, n: cache.cache.crop(-n)}
 """`crop` removes rows if it gets their number as a negative number."""
 STATIC_CROP = CROP if hasattr(StaticLayer, "crop") else {}
@@ -136,8 +152,8 @@ SLIDES = {
 }
 """A full sliding cache has dropped its oldest row, and cannot be cropped."""
 
-growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP, **GATHERED, **HANDED_ON)
-sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP, **GATHERED)
+growing = adapter("dynamic", "growing", dynamic, dialect=CROPPED, **CROP, **GATHERED, **HANDED_ON, **ROUNDS)
+sliding = adapter("sliding", "ring", dynamic, dialect=SLIDES, **CROP, **GATHERED, **ROUNDS)
 bounded = adapter("static", "bounded", static, dialect={"bounded.shape": "first append, for good"}, **STATIC_CROP)
 static_sliding = adapter(
     "static-sliding",

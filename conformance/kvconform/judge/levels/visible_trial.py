@@ -15,6 +15,7 @@ from kvconform.oracle.list_model import OBSERVED, ListModelSession
 from kvconform.oracle.named_inputs import named
 from kvconform.oracle.reference import CitingReference
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.unsaid import AnyCache
 from kvspec.geometry import Config
 from kvspec.operations.table import Operation, cache_of, last_of, parts_of
 from kvspec.reading.clauses import index
@@ -65,8 +66,9 @@ class VisibleTrial(Trial):
         return want
 
     def state(self) -> Key:
-        """The state of the list model's cache A."""
-        key: Key = self.oracle.caches["A"].key()
+        """The state of the list model's cache A; that of one of which nothing is said is any."""
+        cache = self.oracle.caches["A"]
+        key: Key = () if isinstance(cache, AnyCache) else cache.key()
         return key
 
     def leave_out(self, want: Step) -> None:

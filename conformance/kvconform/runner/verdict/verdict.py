@@ -12,7 +12,7 @@ from kvconform.runner.verdict.tally import Tally
 from kvspec.contract import LEVELS, Description
 from kvspec.reading.clauses import Clause
 from kvspec.records.run import BROKEN, CAUSES, HELD, Failure, Record, VerdictName
-from kvspec.registry import LETTERS
+from kvspec.registry import KINDS, LETTERS
 
 WORST: tuple[VerdictName, ...] = ("CRASH", "HANG", "OOM", "PROTOCOL", "FAIL")
 """Verdicts of failures, the worst first: a clause gets the worst of its failures."""
@@ -205,8 +205,10 @@ def lacks(clause: Clause, adapter: Description) -> str:
         residency = LETTERS["RESIDENCY"]
         return f"it is seen in what a meter counts, and the adapter does not declare the chapter {residency}"
     hiding = [adapter.chapters[kind].hides(clause.id) for kind in clause.applies if kind in adapter.chapters]
-    if hiding and all(hiding):
-        return f"the adapter declares {hiding[0]}, which leaves nothing to show it"
+    others = set(clause.chapters) & set(adapter.chapters) - set(KINDS)
+    beside = [adapter.chapters[chapter].hides(clause.id) for chapter in others]
+    if (hiding and all(hiding)) or any(beside):
+        return f"the adapter declares {next(filter(None, [*beside, *hiding]))}, which leaves nothing to show it"
     if judged_level(clause, adapter) != "storage" and clause.level == "storage":
         return "it is of level storage; the adapter claims level visible"
     return ""
