@@ -50,7 +50,6 @@ ONCE = {
     "encode",
     "cross",
     "attendbatch",
-    "attendblock",
     "replay",
     "replayattend",
     "captureattend",

@@ -15,7 +15,7 @@ from random import Random
 from kvconform.generate import frozen_large
 from kvconform.generate.amounts import MOST_VISIBLE
 from kvconform.generate.claims.other_kinds import moved
-from kvconform.generate.large import attention, beside, caches, calls, parcels
+from kvconform.generate.large import attention, beside, caches, calls, layers, parcels, ragged
 from kvconform.generate.large.recipe import Recipe
 from kvspec.chapters import CHAPTERS
 from kvspec.contract import Description
@@ -70,7 +70,7 @@ def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
 
 def sizes() -> Iterator[Size]:
     """Give every size, chapter by chapter."""
-    for module in (caches, beside, attention, calls, parcels):
+    for module in (caches, beside, attention, calls, parcels, layers, ragged):
         for recipe in module.RECIPES:
             yield Size(recipe.chapter, recipe.size, recipe.needs, _met(recipe), recipe.on, recipe.make)
 

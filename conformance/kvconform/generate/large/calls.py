@@ -101,6 +101,19 @@ def _kept_of(b: int, random: Random) -> str:
     return f"layers {SEVERAL} of={of} layers=3: append 1; {on}; settle {2 * b - 2}; append 1"
 
 
+def _settled(b: int, random: Random) -> str:
+    """Take drafts as often, and keep one of two each time."""
+    one = f"branch 2 on=-1,-1; settle {random.choice((0, 1))}"
+    return f"layers {SEVERAL} of=full,window:{b + 2} layers=2: run {b} {{{one}}}; branch 2; settle 1; append 1"
+
+
+def _asked_in_blocks(b: int, random: Random) -> str:
+    """Have blocks ask as often, then some more, each of which is looked at."""
+    more = "; ".join(["attendblock 1,1 fill=needle"] * SLOW)
+    fields = f"batch=2 padding={random.choice(('left', 'right'))}"
+    return f"ragged {SEVERAL} {fields}: run {b} {{attendblock 2,1 fill=needle}}; {more}"
+
+
 ASKED = {
     "growing": ("", "", ""),
     "ring": (" window=3", "", ""),
@@ -183,6 +196,8 @@ CALLED: tuple[tuple[str, str, Callable[[int, Random], str], int, tuple[str, ...]
     ("keyed", "answer", _answers, ANSWERED, ()),
     ("layers", "append to states", _folded, SLOW, ()),
     ("layers", "branch", _kept_of, SLOW, ()),
+    ("layers", "settle", _settled, CALLS, ()),
+    ("ragged", "attendblock", _asked_in_blocks, CALLS, ()),
     *(("attention", f"attend on a {kind}", partial(_asked, kind), n, (kind,)) for kind, n in ATTENDS.items()),
 )
 """The chapter, what is called, how, how often, and the chapters beside."""
