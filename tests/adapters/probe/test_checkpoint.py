@@ -84,9 +84,9 @@ REFUSED = {
     "too many layers": (("llama", "--layers", "99*full"), "1 to 16 layers"),
     "too large": (("llama", "--layers", "16*full"), "more than 100 MB"),
     "an unknown format": (("llama", "--format", "pickle"), "there are safetensors, gguf, onnx, mlx"),
-    "what mlx-lm does not have": (
-        ("llama4", "--layers", "full", "--format", "mlx"),
-        "no probe of llama4 for mlx-lm",
+    "a length of a period that mlx-lm does not have": (
+        ("llama4", "--layers", "chunk 8,full", "--format", "mlx"),
+        "in a period of 4 whose last layer is full: not chunk 8, full",
     ),
     "a window that mlx-lm does not have": (
         ("qwen3", "--layers", "full,window 8", "--format", "mlx"),

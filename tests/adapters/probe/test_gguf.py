@@ -16,11 +16,15 @@ import pytest
 from adapters.probe import engines, gated_delta
 from kvadapters.probe import Precision, Probe, read
 from kvadapters.probe.formats import llama_cpp
+from kvadapters.probe.layout import HEAD_DIM
 from kvspec.errors import BadInput
 
 CASES = {
     "llama": "2*full",
+    "mistral": "2*full",
     "qwen3": "2*full",
+    "phi3": "2*full",
+    "deepseek": "2*full",
     "gemma3": "window 5,full",
     "gpt-oss": "window 5,full",
     "qwen3-next": "linear,full",
@@ -60,6 +64,14 @@ def loaded(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     }
 
 
+def values_of(tensors: dict[str, Any]) -> Any:
+    """The second layer's projection of values, of one kv head; it may be a part of a larger tensor."""
+    fused = {"attn_v": slice(None), "attn_qkv": slice(-HEAD_DIM, None), "attn_kv_a_mqa": slice(HEAD_DIM)}
+    found = {part: tensors[name] for part in fused if (name := f"blk.1.{part}.weight") in tensors}
+    ((part, tensor),) = found.items()
+    return tensor[fused[part]].astype(np.float32)
+
+
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -> None:
@@ -70,7 +82,7 @@ def test_a_file_is_what_its_format_says(tmp_path: Path, name: str, dtype: str) -
     assert values["general.architecture"] == found
     assert values[f"{found}.block_count"] == 2 and values[f"{found}.vocab_size"] == probe.layout.vocabulary
     assert np.array_equal(tensors["output.weight"].astype(np.float32), probe.network.output)
-    assert np.array_equal(tensors["blk.1.attn_v.weight"].astype(np.float32), probe.network.layers[1].value)
+    assert np.array_equal(values_of(tensors), probe.network.layers[1].value)
     theirs = ("model.", "lm_head", ".mlp.", "self_attn", "linear_attn")
     assert not [n for n in tensors if any(part in n for part in theirs)]
     assert all(t.dtype == np.float32 for n, t in tensors.items() if t.ndim == 1 or n.endswith(".bias"))
@@ -108,8 +120,9 @@ def test_a_state_in_f32_is_read_far_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "layers", "words"),
     [
-        ("mistral", "2*full", "no GGUF of mistral; there are llama, qwen3"),
+        ("llama4", "chunk 8,full", "no GGUF of llama4: llama.cpp has chunks of 8192 alone; there are llama"),
         ("qwen3", "2*window 8", "knows no windows of qwen3"),
+        ("mistral", "2*window 8", "knows no windows of mistral"),
         ("gemma3", "full,window 8", "in a period, whose last layer is full"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kvadapters.probe import Precision, Probe
+from kvadapters.probe.architectures import ARCHITECTURES
 from kvadapters.probe.asked import asked
 from kvadapters.probe.engines import loaded
 from kvadapters.probe.formats import mlx
@@ -34,13 +35,14 @@ FORMS = {
     "gemma3": "window 8,window 8,full",
     "gpt-oss": "full,window 8",
     "deepseek": "full,full",
+    "llama4": "3*chunk 8,full",
     "qwen3-next": "3*linear,full",
 }
 """Layers of each architecture that mlx-lm's own format has."""
 
 
 def test_every_architecture_of_its_format_is_tried() -> None:
-    assert set(FORMS) == set(mlx.DIALECTS)
+    assert set(FORMS) == set(mlx.DIALECTS) == set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f16"])

@@ -11,7 +11,7 @@ import numpy as np
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, period, size_of
 from kvadapters.probe.architectures.gemma3 import LOCAL
 from kvadapters.probe.architectures.gpt_oss import EXPERTS, WIDTH
-from kvadapters.probe.formats import llama_cpp_linear
+from kvadapters.probe.formats import llama_cpp_latent, llama_cpp_linear
 from kvadapters.probe.formats.gguf import Value
 from kvadapters.probe.formats.tokenizer import END
 from kvadapters.probe.layout import HEAD_DIM, Layout
@@ -87,7 +87,9 @@ def _experts(layout: Layout, tensors: Tensors) -> Tensors:
 
 DIALECTS = {
     "llama": Dialect("llama", _neighbours),
+    "mistral": Dialect("llama", _neighbours),
     "qwen3": Dialect("qwen3", _as_they_are),
+    "phi3": Dialect("phi3", _as_they_are, (("self_attn.qkv_proj", "attn_qkv"), ("mlp.gate_up_proj", "ffn_up"))),
     "gemma3": Dialect(
         "gemma3",
         _whole_norms,
@@ -105,13 +107,18 @@ DIALECTS = {
         (("post_attention_layernorm", "post_attention_norm"), *llama_cpp_linear.NAMES),
         values=llama_cpp_linear.values,
     ),
+    "deepseek": Dialect(
+        "deepseek2", llama_cpp_latent.changed, llama_cpp_latent.NAMES, values=llama_cpp_latent.values
+    ),
 }
 
 
 def dialect(architecture: Architecture, layout: Layout) -> Dialect:
     """Give how llama.cpp takes a probe. Raises BadInput where it cannot."""
     if architecture.name not in DIALECTS:
-        raise BadInput(f"no GGUF of {architecture.name}; there are {', '.join(DIALECTS)}")
+        raise BadInput(
+            f"no GGUF of {architecture.name}: llama.cpp has chunks of 8192 alone; there are {', '.join(DIALECTS)}"
+        )
     found = DIALECTS[architecture.name]
     if not found.windows and size_of(layout, "window"):
         raise BadInput(f"llama.cpp knows no windows of {architecture.name}: all layers are full in a GGUF")

@@ -24,11 +24,15 @@ class Dialect:
     """The kind of all layers but the last of each period, which is full."""
     named: str = ""
     """What the configuration calls the period."""
+    fixed: int = 0
+    """How long the period is, where mlx-lm knows one alone."""
     changed: Callable[[Layout, Tensors], Tensors] = lambda _, tensors: tensors
+    whole: Callable[[Config, Layout], Config] = lambda config, _: config
+    """Makes its configuration of Hugging Face's."""
 
-    def config(self, layout: Layout) -> Config:
-        """Give what the configuration says beside Hugging Face's."""
-        return {self.named: period(layout, self.repeated)} if self.named else {}
+    def config(self, given: Config, layout: Layout) -> Config:
+        """Give the configuration that mlx-lm reads, of Hugging Face's."""
+        return self.whole(given | ({self.named: period(layout, self.repeated)} if self.named else {}), layout)
 
 
 def _unrounded(layout: Layout, tensors: Tensors) -> Tensors:
@@ -65,28 +69,39 @@ def _as_mlx_has(name: str, tensor: Array) -> Array:
     return tensor + 1 if "norm.weight" in name and "linear_attn" not in name else tensor
 
 
+def _language_model(_: Layout, tensors: Tensors) -> Tensors:
+    """Say that they are of the part that reads text."""
+    return {f"language_model.{name}": tensor for name, tensor in tensors.items()}
+
+
+def _text_part(config: Config, layout: Layout) -> Config:
+    """Put a configuration into one of several parts. No layer has experts: they would begin behind the last one."""
+    more = {"interleave_moe_layer_step": len(layout.layers) + 1, "rope_scaling": None}
+    return {"model_type": "llama4", "text_config": config | more, "eos_token_id": layout.zero}
+
+
 DIALECTS = {
     "llama": Dialect(),
     "mistral": Dialect(),
     "qwen3": Dialect(),
     "phi3": Dialect(),
-    "gemma3": Dialect(("full", "window"), "window", "sliding_window_pattern", _unrounded),
+    "gemma3": Dialect(("full", "window"), "window", "sliding_window_pattern", changed=_unrounded),
     "gpt-oss": Dialect(("full", "window"), changed=_experts),
     "deepseek": Dialect(),
-    "qwen3-next": Dialect(("full", "linear"), "linear", "full_attention_interval", _linear),
+    "llama4": Dialect(("full", "chunk"), "chunk", fixed=4, changed=_language_model, whole=_text_part),
+    "qwen3-next": Dialect(("full", "linear"), "linear", "full_attention_interval", changed=_linear),
 }
 
 
 def dialect(architecture: Architecture, layout: Layout) -> Dialect:
     """Give how mlx-lm takes a probe. Raises BadInput where it cannot."""
-    if architecture.name not in DIALECTS:
-        raise BadInput(f"no probe of {architecture.name} for mlx-lm; there are {', '.join(DIALECTS)}")
     found = DIALECTS[architecture.name]
     if odd := [str(view) for view in layout.layers if view.kind not in found.kinds]:
         raise BadInput(f"mlx-lm has no layers of {', '.join(odd)} in {architecture.name}")
-    if found.repeated and not period(layout, found.repeated):
-        layers = ", ".join(map(str, layout.layers))
+    have = period(layout, found.repeated)
+    if found.repeated and (not have or found.fixed not in (0, have)):
+        layers, size = ", ".join(map(str, layout.layers)), f" of {found.fixed}" * (found.fixed > 0)
         raise BadInput(
-            f"mlx-lm has layers that are {found.repeated} in a period whose last layer is full: not {layers}"
+            f"mlx-lm has layers that are {found.repeated} in a period{size} whose last layer is full: not {layers}"
         )
     return found

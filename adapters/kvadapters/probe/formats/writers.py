@@ -52,7 +52,7 @@ def _mlx(probe: _Probe, into: Path, dtype: str) -> str:
     """Write the same under the names and with the configuration that mlx-lm has."""
     found = mlx.dialect(probe.architecture, probe.layout)
     files = _configs(probe, dtype)
-    files["config.json"] |= found.config(probe.layout)
+    files["config.json"] = found.config(files["config.json"], probe.layout)
     leave(into, files)
     tensors = found.changed(probe.layout, probe.architecture.tensors(probe.network))
     return safetensors.write(into / "model.safetensors", tensors, dtype, "mlx")
