@@ -220,7 +220,8 @@ def board(session: nox.Session) -> None:
     _install(session)
     folder = Path("reports/published/engines")
     records = [*folder.glob("*/record.json"), *folder.parent.glob("serving/*/record.json")]
-    _board(session, sorted([*records, *folder.glob("versions/*.json")]), folder)
+    records += [*folder.glob("versions/*.json"), *folder.glob("asked/*.json")]
+    _board(session, sorted(records), folder)
     REPORTS.mkdir(exist_ok=True)
     (folder / "board.html").replace(REPORTS / "board.html")
 

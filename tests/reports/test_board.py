@@ -26,7 +26,7 @@ from support.samples.record_samples import failing, passing
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "reports" / "published" / "engines"
 RECORDS = sorted([*PUBLISHED.glob("*/record.json"), *PUBLISHED.parent.glob("serving/*/record.json")])
-RECORDS += sorted(PUBLISHED.glob("versions/*.json"))
+RECORDS += sorted([*PUBLISHED.glob("versions/*.json"), *PUBLISHED.glob("asked/*.json")])
 KNOWN = ROOT / "reports" / "deviations" / "kvconform.toml"
 SPEC = "../../../spec/kvspec/chapters"
 """Where the chapters are, seen from the published board."""

@@ -15,6 +15,7 @@ from kvconform.runner.verdict import known
 from kvconform.runner.verdict.known import KnownDeviation, KnownOfServer
 from kvreports import json_file
 from kvreports.board import html, markdown, over_time, versions
+from kvreports.board.asked import Asked
 from kvreports.board.badge import badge
 from kvreports.board.engines import SORTS, Board, Deviation, Engine, Unjudged
 from kvreports.board.served import Served, ServedBug
@@ -23,6 +24,7 @@ from kvreports.run.bugs import bugs
 from kvreports.safe_text import cleaned, cleaned_record
 from kvspec.errors import BadInput
 from kvspec.own_folder import demand_own
+from kvspec.records.asked import AskedRecord
 from kvspec.records.run import Failure, Record
 from kvspec.records.serving import ServingFailure, ServingRecord
 
@@ -55,14 +57,16 @@ def board(records: list[Path], file: Path | None, folder: Path) -> Board:
     beside = (file or known.FILE).parent
     whole = [path for path in records if json_file.begins(path, ServingRecord)]
     several = [path for path in records if json_file.begins(path, Versions)]
-    of_caches = [path for path in records if path not in (*whole, *several)]
+    by_probes = [path for path in records if json_file.begins(path, AskedRecord)]
+    of_caches = [path for path in records if path not in (*whole, *several, *by_probes)]
     engines = [_engine(path, entries, beside, folder) for path in of_caches]
     served = [_served(path, known.served(file), beside, folder) for path in whole]
     unjudged = [Unjudged(u.engine, u.reason) for u in known.unjudged(file)]
     engines.sort(key=lambda e: (e.name, e.record.started))
     compared = sorted((_compared(p, entries, beside, folder) for p in several), key=lambda c: c.record.engine)
     by_bugs = sorted(served, key=lambda s: (-len(s.bugs), s.form))
-    return Board(engines, unjudged, by_bugs, compared, unmet=known.unmet(file))
+    asked = [_asked(path, folder) for path in by_probes]
+    return Board(engines, unjudged, by_bugs, compared, asked, unmet=known.unmet(file))
 
 
 def _engine(path: Path, entries: tuple[KnownDeviation, ...], beside: Path, folder: Path) -> Engine:
@@ -108,6 +112,11 @@ def _served(path: Path, entries: tuple[KnownOfServer, ...], beside: Path, folder
         by.setdefault(entry, []).append(failure)
     bugs = [_bug(entry, tuple(failures), beside, folder) for entry, failures in by.items()]
     return Served(record, form, _address(path, folder), tuple(bugs))
+
+
+def _asked(path: Path, folder: Path) -> Asked:
+    """An engine that was asked by a probe."""
+    return Asked(cleaned(json_file.load(path, AskedRecord)), _address(path, folder))
 
 
 def _bug(

@@ -50,6 +50,14 @@ class TrimsBeyond(RaggedModel):
             super().trim(counts)
 
 
+class CropsUnchecked(RaggedModel):
+    """transformers: sequences of a static layer are cropped to less than none, and cannot be read then."""
+
+    def trim(self, counts: Sequence[int]) -> None:
+        with may("ok refused"):
+            super().trim(counts)
+
+
 class ExtractsNothing(RaggedModel):
     """mlx-lm's BatchKVCache: a batch that never had a block cannot give a sequence out."""
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from kvreports.board.asked import Asked
 from kvreports.board.served import Served
 from kvreports.board.versions import Compared
 from kvreports.clauses import rank
@@ -224,6 +225,8 @@ class Board:
     """Whole engines that were judged by requests."""
     compared: list[Compared] = field(default_factory=list)
     """Engines of which several releases were compared."""
+    asked: list[Asked] = field(default_factory=list)
+    """Engines that were asked by a probe."""
     unmet: Mapping[str, str] = field(default_factory=dict)
     """Why a chapter was met by too few engines, by its name."""
     spec: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvreports import inline_markdown, page
-from kvreports.board import served
+from kvreports.board import asked, served
 from kvreports.board.engines import Board
 from kvreports.board.trend import trend
 from kvreports.drawing.packed import packed
@@ -28,6 +28,7 @@ def render(board: Board) -> str:
         kinds=standing.KINDS,
         meaning=standing.WORDS,
         served=served,
+        asked=asked,
         said=inline_markdown.html,
         no_page=lambda clause: "",
         to_record=lambda anchor, chapter="": f"#{anchor}-{chapter}" if chapter else f"#{anchor}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvreports.board import met, served
+from kvreports.board import asked, met, served
 from kvreports.board.engines import Board, Bug, Cache, Engine
 from kvreports.board.served import Served, ServedBug
 from kvreports.drawing.text import draw
@@ -36,7 +36,7 @@ engine itself counted or told: a clean row says what it has seen. What was not e
 
 def render(board: Board) -> str:
     """All engines in a table; then each that deviates, with its traces, drawn where a result is wrong."""
-    parts = [TITLE, f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served)]
+    parts = [TITLE, f"{literal(board.headline)}.", *_over_time(board), *_whole(board.served), *_asked(board)]
     parts += ["## Caches", INTRODUCTION]
     parts += [_engines(board, board.caches)]
     parts += [met.render(board)]
@@ -92,6 +92,19 @@ def _whole(found: list[Served]) -> list[str]:
         return []
     rows = [[f"[{literal(s.form)}]({s.address})", *map(literal, s.row)] for s in found]
     return ["## Whole engines", f"{literal(served.headline(found))}.", WHOLE, table(served.HEAD, rows)]
+
+
+def _asked(board: Board) -> list[str]:
+    """Engines that were asked by a probe."""
+    if not board.asked:
+        return []
+    rows = [[f"[{literal(one.record.engine)}]({one.address})", *map(literal, one.row)] for one in board.asked]
+    return [
+        "## Asked by a probe",
+        f"{literal(asked.headline(board.asked))}.",
+        asked.INTRODUCTION,
+        table(asked.HEAD, rows),
+    ]
 
 
 def _wrong(one: Served, bug: ServedBug, spec: str) -> str:

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
+from kvspec.records.asked import AskedRecord
 from kvspec.records.difference import Difference
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
@@ -32,6 +33,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "mutants": partial(schema, Matrix, "mutants"),
     "difference": partial(schema, Difference, "difference"),
     "serving": partial(schema, ServingRecord, "serving"),
+    "asked": partial(schema, AskedRecord, "asked"),
 }
 """Functions that make the schemas, by file name."""
 

@@ -22,6 +22,11 @@ ENGINES = {
 }
 """A name, and the function that it stands for."""
 
+DISTRIBUTIONS = {"llama-cpp": "llama-cpp-python"}
+"""The distributions whose names are others than the engines'."""
+
+PACKAGES = {name: next((d for e, d in DISTRIBUTIONS.items() if name.startswith(e)), name) for name in ENGINES}
+
 
 def loaded(name: str, folder: str, dtype: str) -> Model:
     """Load the probe of a folder into an engine: a name, or module:function. Raises BadInput or CannotRun."""

@@ -181,6 +181,7 @@ def ask(parser: ArgumentParser) -> None:
     parser.add_argument("--dtype", default="f32", help="what the engine computes in: f32, bf16 or f16 (f32)")
     parser.add_argument("--rows", help="the form of its rows, if it is another, such as q8_0 (that of --dtype)")
     parser.add_argument("--seed", type=count, default=0, help="draws the tokens (0)")
+    parser.add_argument("--report", metavar="DIR", help="write the record, asked.json, into this folder")
 
 
 def demo(parser: ArgumentParser) -> None:
