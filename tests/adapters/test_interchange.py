@@ -12,14 +12,17 @@ import kvconform
 from kvadapters.find import load
 from kvspec.geometry import Config
 from support import fakes
+from support.engines import interchange
 from support.engines.carriers import CARRIERS
 from support.engines.carriers import name as through
+from support.engines.interchange import Mislabelled
 from support.engines.interchange import name as named
 from support.slow import one_in
 from tools.interchange import ADAPTERS, crossed, judged
-from tools.interchange_page import PAGE, held, moving
+from tools.interchange_page import ENGINES, PAGE, between, counted, fitting, held, kept, moving
 
 PAIRS = [(a, b) for a in ADAPTERS for b in ADAPTERS]
+CELL = r"(\d+) of (\d+) +\|"
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +50,21 @@ def test_worked_examples_alone_see_scales_that_stay_behind() -> None:
 
 def test_the_page_tells_of_all_examples_that_pack_something() -> None:
     """Else `python -m tools.interchange_page` makes it anew."""
-    cells = re.findall(r"(\d+) of (\d+) +\|", PAGE.read_text(encoding="utf-8"))
+    cells = re.findall(CELL, PAGE.read_text(encoding="utf-8").replace(kept(), ""))
     assert len(cells) >= len(PAIRS) and {*cells} == {(str(len(moving())),) * 2}
+
+
+def test_engines_stand_on_the_page_and_take_parcels_of_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else `python -m tools.interchange_page --engines` makes its part anew. What is lost on the way is seen."""
+    cells = re.findall(CELL, kept())
+    assert len(cells) == len(ENGINES) ** 2 and all(passed == of != "0" for passed, of in cells)
+    assert between("reference", "reference") == (len(fit := fitting("reference", "reference")), len(fit), "")
+    monkeypatch.setattr(
+        interchange, "mislabelled", lambda part: part._replace(descriptor={**part.descriptor, "order": "HBPND"})
+    )
+    pair = Mislabelled()
+    pair.adapters = pair.adapters[::-1]
+    assert not counted(pair, fit).right
 
 
 def test_scales_that_stay_behind_are_seen() -> None:

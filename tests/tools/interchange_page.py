@@ -2,7 +2,8 @@
 
 Worked examples of MOVE and ROW that pack something are judged on every pair of adapters, and on each adapter whose
 parcels cross a real carrier. Quick runs of `tools.interchange` and `tools.carriers` judge more, and take longer.
-Ends with status 1 if an example fails.
+`--engines` judges released engines that pack and unpack, where TVM and transformers are installed, and writes that
+part of the page alone. Ends with status 1 if an example fails.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
+from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.judge import trial
 from kvspec.contract import description
+from kvspec.operations.table import parts_of
 from kvspec.reading.clauses import examples_of
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
@@ -41,12 +44,26 @@ other adapter. A pool stays in one of them.
 
 {pairs}
 
-## Through real carriers
+{engines}## Through real carriers
 
 What an adapter packs is handed to a carrier, and read back from it: a plain file, a safetensors file, NIXL over
 loopback, LMCache's memory and its disk.
 
 {carried}
+"""
+
+
+ENGINES = ("reference", "tvm-growing", "transformers-dynamic")
+"""Released engines whose rows leave a cache and come back, and the reference."""
+
+OF_ENGINES = "## Released engines\n"
+ENGINES_TEXT = """{head}
+TVM exports a checkpoint of a sequence, and transformers hands on the rows of a cache. Their adapters make parcels
+of these, and take them from each other. The examples are those that all can do: growing caches of one sequence.
+`python -m tools.interchange_page --engines` makes this part.
+
+{pairs}
+
 """
 
 
@@ -75,10 +92,25 @@ def moving() -> list[Trace]:
 def held(name: str) -> Held:
     """Judge an adapter of a module by them."""
     module, _, made = name.partition(":")
-    adapter: Any = getattr(import_module(module), made)()
+    return counted(getattr(import_module(module), made)(), moving())
+
+
+def counted(adapter: Any, traces: Sequence[Trace]) -> Held:
+    """Judge an adapter by traces."""
     about = description(adapter.describe())
-    results = [trial.on(t, partial(Session, adapter), about) for t in moving()]
+    results = [trial.on(t, partial(Session, adapter), about) for t in traces]
     return Held(sum(not result.failed for result in results), len(results))
+
+
+def fitting(first: str, second: str) -> list[Trace]:
+    """The examples that fit a pair of engines, and in which something is still unpacked."""
+    fit = fitted(moving(), description(interchange.OfEngines(first, second).describe()))
+    return [t for t in fit if "unpack" in {part["op"] for op in t.ops for part in parts_of(op)}]
+
+
+def between(first: str, second: str) -> Held:
+    """Judge a pair of engines by them."""
+    return counted(interchange.OfEngines(first, second), fitting(first, second))
 
 
 def pairs() -> dict[tuple[str, str], Held]:
@@ -104,6 +136,22 @@ def table(cells: Mapping[tuple[str, str], Held], corner: str) -> str:
     return tabulate(lines, [corner, *columns], tablefmt="github")
 
 
+def kept() -> str:
+    """The part of the page that tells of engines, as it stands there."""
+    text = PAGE.read_text(encoding="utf-8")
+    _, head, rest = text.partition(OF_ENGINES)
+    return head + rest[: rest.index("## Through")] if head else ""
+
+
+def of_engines() -> int:
+    """Judge the engines, and write their part of the page."""
+    cells = {(a, b): between(a, b) for a in ENGINES for b in ENGINES}
+    made = ENGINES_TEXT.format(head=OF_ENGINES, pairs=table(cells, "packs first"))
+    head, carriers_, rest = PAGE.read_text(encoding="utf-8").replace(kept(), "").partition("## Through")
+    PAGE.write_text(head + made + carriers_ + rest, encoding="utf-8")
+    return int(not all(cell.right for cell in cells.values()))
+
+
 def page(crossed: Mapping[tuple[str, str], Held], through: Mapping[tuple[str, str], Held]) -> str:
     """The page of these results."""
     traces = moving()
@@ -112,11 +160,14 @@ def page(crossed: Mapping[tuple[str, str], Held], through: Mapping[tuple[str, st
         "layers": sum(t.kind == "layers" for t in traces),
         "forms": sum(t.config.form is not None for t in traces),
     }
-    return TEXT.format(**counts, pairs=table(crossed, "packs first"), carried=table(through, "packs"))
+    tables = {"pairs": table(crossed, "packs first"), "carried": table(through, "packs")}
+    return TEXT.format(**counts, **tables, engines=kept())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Judge all, and write the page."""
+    if arguments:
+        return of_engines()
     crossed, through = pairs(), carried()
     PAGE.write_text(page(crossed, through), encoding="utf-8")
     return int(not all(cell.right for cell in (*crossed.values(), *through.values())))

@@ -53,6 +53,18 @@ class Between:
         return self.adapters[(config.page_size or 0) % 2 == 0].open(kind, config)
 
 
+class OfEngines(Between):
+    """The adapter of a pair of which one at least is a released engine: what all of these claim."""
+
+    def describe(self) -> dict[str, Any]:
+        """Growing caches of one sequence, with heads of one width."""
+        growing = {"level": "visible", "with": ["offset", "rewind", "free", "bits", "zero", "batch"]}
+        parcels = {"level": "visible", "with": ["pack", "unpack"]}
+        limits = {"dims": {"equal": True}, "batch": 1, "rows": 1024}
+        said = {"dtypes": ["f32", "f16"], "limits": limits, "chapters": {"growing": growing, "parcels": parcels}}
+        return {"name": " and ".join(self.names), **said}
+
+
 class Mislabelled(Between):
     """The second adapter names the axes of what it packs in an order in which they do not lie."""
 
