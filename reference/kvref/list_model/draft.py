@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvref.cite import cite
-from kvref.list_model import masks
+from kvref.list_model import masks, tree
 from kvref.list_model.caches import CacheModel
 from kvref.list_model.rows import Rows
 from kvref.list_model.tokens import Scores, scores
@@ -61,8 +61,8 @@ class DraftLayer(CacheModel):
     def _hangs(self, n: int, on: Sequence[int] | None) -> list[int]:
         """For each of n drafts the one that it hangs on, which must be there."""
         there = len(self.hung)
-        given = list(range(there - 1, there - 1 + n)) if on is None else list(on)
-        if len(given) != n or any(not -1 <= other < there + i for i, other in enumerate(given)):
+        given = tree.behind(there, n) if on is None else list(on)
+        if not tree.proper(given, n, there):
             raise common.hangs("DRAFT-38", n, given, there)
         return given
 
@@ -89,11 +89,7 @@ class DraftLayer(CacheModel):
 
     def way(self, draft: int) -> list[int]:
         """The drafts on the way to one, and itself, by their numbers."""
-        found = list[int]()
-        while draft != -1:
-            found.append(draft)
-            draft = self.hung[draft]
-        return found[::-1]
+        return tree.way(self.hung, draft)
 
     def stands(self, draft: int) -> int:
         """The position of a draft."""

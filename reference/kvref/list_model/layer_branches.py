@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from kvref.cite import cite
+from kvref.list_model import tree
 from kvref.list_model.rows import Rows
 from kvref.list_model.views import Conv, State, View
 from kvspec.contract import Claim
@@ -61,11 +62,11 @@ class BranchingLayers(ABC):
     def _hung(self, n: int, on: Sequence[int] | None) -> list[int]:
         """What new drafts hang on. Raises Refused."""
         there = len(self.hung)
-        given = list(range(there - 1, there - 1 + n)) if on is None else list(on)
-        if len(given) != n or any(not -1 <= other < there + i for i, other in enumerate(given)):
+        given = tree.behind(there, n) if on is None else list(on)
+        if not tree.proper(given, n, there):
             self.refused = "LAYER-53"
             raise refusals_layers.hangs("LAYER-52", n, given, there)
-        if self._one_way and given != list(range(there - 1, there - 1 + n)):
+        if self._one_way and given != tree.behind(there, n):
             self.refused = "LAYER-53"
             raise refusals_layers.one_way("LAYER-54", there)
         return given
@@ -77,11 +78,7 @@ class BranchingLayers(ABC):
 
     def way(self, draft: int) -> list[int]:
         """The drafts on the way to one, and itself, by their numbers; none to -1."""
-        found = list[int]()
-        while draft != -1:
-            found.append(draft)
-            draft = self.hung[draft]
-        return found[::-1]
+        return tree.way(self.hung, draft)
 
     def settle(self, draft: int) -> None:
         """The list is longer by the drafts on the way to one."""

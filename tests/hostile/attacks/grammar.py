@@ -152,7 +152,18 @@ def methods(base: Base, claimed: dict[str, Any]) -> list[Where]:
         found.append(Where("adapter", "rotate"))
     if "residency" in claimed:
         found.append(Where("adapter", "meter"))
-    return list(dict.fromkeys(found))
+    return [where for where in dict.fromkeys(found) if where.method not in left_out(base, claimed)]
+
+
+def left_out(base: Base, claimed: dict[str, Any]) -> set[str]:
+    """The methods whose operations a base does not claim."""
+    claim = claimed[base.kind]
+    without = claim.get("without", ()) if isinstance(claim, dict) else ()
+    return {OPERATIONS_OF.get(name, name) for name in without}
+
+
+OPERATIONS_OF = {"attendblock": "attend_block"}
+"""The methods of operations whose names are not theirs."""
 
 
 def own(base: Base) -> set[str]:
@@ -254,12 +265,23 @@ def needs(trigger: Trigger) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
+DONE = {"two calls of drafts": "branch", "a way was settled": "settle"}
+"""The methods that were called where triggers of other words are met."""
+
+
+def done_before(trigger: Trigger) -> str:
+    """The method that was called before a trigger is met."""
+    return DONE.get(trigger.id, trigger.id.removeprefix("right after "))
+
+
 def possible() -> Iterator[Attack]:
     """All combinations that are attacks."""
     for base in bases():
         claimed = base.make().describe()["chapters"]
         visible = "visible" in str(claimed[base.kind])
-        met = [t for t in triggers() if set(needs(t)) <= set(claimed)]
+        met = [
+            t for t in triggers() if set(needs(t)) <= set(claimed) and done_before(t) not in left_out(base, claimed)
+        ]
         for where in methods(base, claimed):
             suiting = [e for e in effects() if e.suits(where)]
             for trigger in (t for t in met if t.suits(where)):

@@ -23,11 +23,12 @@ TEXT = """# Wrong caches at real sizes
 
 {attacks} wrong caches, which [a grammar](../../tests/hostile/attacks/grammar.py) makes of right ones: each has
 one thing wrong where a trigger is met. A trace beside each shows that it is wrong, and no judge has a part in
-that. Each is judged as `kvconform run --quick` does, to the end; those that it misses are judged as `kvconform
-run` does, until a check fails. *By either* counts what one of the two finds. It is no rate of whole runs alone:
-most traces of a quick run are judged in a whole one too, but not its walks, which are shorter, nor the other
-forms of its explored traces. *Right clause first*: of those that the quick run finds, how many have a clause of
-what is wrong at the top of the report. What was not judged counts in no rate.
+that. Each is judged as `kvconform run --quick` does, to the end; {first} were judged until a check failed. Those
+that it misses are judged as `kvconform run` does, until a check fails. *By either* counts what one of the two
+finds. It is no rate of whole runs alone: most traces of a quick run are judged in a whole one too, but not its
+walks, which are shorter, nor the other forms of its explored traces. *Right clause first*: of those that the quick
+run finds and judges to the end, how many have a clause of what is wrong at the top of the report.
+What was not judged counts in no rate.
 
 {judged} of {attacks} were judged: `--quick` finds {quick}, either {either}. The clause to look at first is right
 for {right}. `python -m tools.attacks --write` in `tests/` makes [attacks.json](attacks.json) and this page; begun
@@ -104,7 +105,8 @@ def page(rows: Rows) -> str:
     """The page of what is known."""
     _, *shares = _line(list(grammar.attacks()), rows)
     names = ("judged", "quick", "either", "right")
-    text = TEXT.format(attacks=len(grammar.attacks()), **dict(zip(names, shares, strict=True)))
+    first = sum(row.quick and row.right is None for row in rows.values())
+    text = TEXT.format(attacks=len(grammar.attacks()), first=first, **dict(zip(names, shares, strict=True)))
     parts = [text, *(_part(name, rows) for name in PARTS), *_missed(rows)]
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
