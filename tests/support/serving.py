@@ -181,13 +181,17 @@ class Life:
         asked = self.open.get(output.id)
         if asked is None:
             return f"request {output.id} was aborted or has ended, and has an output"
+        self.take(asked, output)
+        words = wrong_in(self.checkpoint, asked, output, self.settings) or self.reused(asked, output.reused)
+        return words and f"request {output.id}, {len(asked.prompt)} tokens, sample {output.sample}: {words}"
+
+    def take(self, asked: Asked, output: Output) -> None:
+        """Take what is answered to a request, right or not."""
         samples = self.answered.setdefault(output.id, set())
         samples.add(output.sample)
         if len(samples) == asked.samples:
             del self.open[output.id]
         self.texts.append((asked.options["salt"], [*asked.prompt, *output.tokens]))
-        words = wrong_in(self.checkpoint, asked, output, self.settings) or self.reused(asked, output.reused)
-        return words and f"request {output.id}, {len(asked.prompt)} tokens, sample {output.sample}: {words}"
 
     def reused(self, asked: Asked, rows: int) -> str:
         """Say whether more rows were reused than others of this salt have in common with the prompt. What is

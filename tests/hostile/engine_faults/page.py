@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from hostile.engine_faults import CONTROLS, FAULTS, Fault
 from hostile.engine_faults.judged import REQUESTS
+from hostile.engine_faults.seen import seen
 
 ROOT = Path(__file__).parents[3]
 FOUND = ROOT / "reports" / "published" / "planted.json"
@@ -23,22 +24,27 @@ TEXT = """# Faults that are planted in a serving engine
 {faults} faults are planted in the [engine of the examples](../../docs/examples/serving_engine), by what set
 them off where they were first found. Each engine is judged twice. *By requests*: `kvconform run --engine`, {most}
 requests at most, which sees answers alone. *By its log*: `kvconform check`, which sees what the scheduler decided
-in random lives, and no answer. The numbers are requests until the fault was found, without those that made a
-history short. The log of a fault that the scheduler does not decide is *clean*: a kernel, a copy, a scale or a bias
-is wrong, and no table is. What is left empty was not judged since the engine was changed.
+in random lives, and no answer. *Their answers* are those of these lives, by the same network in float64. The
+numbers are requests until the fault was found, without those that made a history short. The log of a fault that the
+scheduler does not decide is *clean*: a kernel, a copy, a scale or a bias is wrong, and no table is. What is left
+empty was not judged since the engine was changed.
 
 By requests {found} of {asked} were found. {blamed} of these were made short and blamed, {named} of them on a clause
 that their trigger belongs to. Of {logs} the log was judged: the logs of {decided} are of faults of the scheduler,
 and those of {logged} break the clause that they break; of the others {clean} are clean.
 `python -m tools.engine_faults --write` in `tests/` makes [planted.json](planted.json) and this page.
 
+## What each of the two sees
+
+{seen}
 """
 CONTROLS_TEXT = """## Nothing wrong
 
 Engines that do other things than this one and nothing wrong, how many requests they were asked, and how many of the
-histories showed something wrong.
+histories showed something wrong. Behind that, the log of random lives, and how many requests these had.
 
 """
+HEAD = "fault", "trigger", "source", "by requests", "blamed on", "history", "by its log", "breaks", "their answers"
 UNNAMED = "*(another clause)*"
 
 
@@ -52,7 +58,7 @@ def page(rows: Mapping[str, Row]) -> str:
     """Give the page, from what was found."""
     there = [(fault, rows.get(fault.id, {})) for fault in FAULTS.values()]
     parts = (part(sort, there) for sort in Counter(fault.sort for fault, _ in there))
-    return "".join([TEXT.format(**counts(there)), *parts, CONTROLS_TEXT, controls(rows)])
+    return "".join([TEXT.format(**counts(there), seen=seen(there)), *parts, CONTROLS_TEXT, controls(rows)])
 
 
 def counts(there: list[tuple[Fault, Row]]) -> dict[str, int]:
@@ -74,9 +80,8 @@ def counts(there: list[tuple[Fault, Row]]) -> dict[str, int]:
 
 def part(sort: str, there: list[tuple[Fault, Row]]) -> str:
     """Give the faults of a class."""
-    head = ["fault", "trigger", "source", "by requests", "blamed on", "history", "by its log", "breaks"]
     lines = [cells(fault, row) for fault, row in there if fault.sort == sort]
-    return f"## {sort.capitalize()}\n\n{tabulate(lines, head, tablefmt='github')}\n\n"
+    return f"## {sort.capitalize()}\n\n{tabulate(lines, HEAD, tablefmt='github')}\n\n"
 
 
 def cells(fault: Fault, row: Row) -> list[str]:
@@ -85,7 +90,9 @@ def cells(fault: Fault, row: Row) -> list[str]:
     blamed = clause if not clause or clause in fault.clauses else f"{clause} {UNNAMED}"
     asked = str(row["requests"] or "not found") if "requests" in row else ""
     by_requests = [asked, blamed, f"{len(history.split('; '))} steps" if history else ""]
-    by_log = [str(row["log_requests"] or ""), row["log_clause"] or "clean"] if "log_clause" in row else ["", ""]
+    by_log = [""] * 3
+    if "log_clause" in row:
+        by_log = [str(row["log_requests"] or ""), row["log_clause"] or "clean", str(row["log_answers"] or "right")]
     return [f"`{fault.id}` {fault.says}", fault.trigger, source(fault.source), *by_requests, *by_log]
 
 
@@ -101,8 +108,14 @@ def controls(rows: Mapping[str, Row]) -> str:
     """Give the table of engines in which nothing is wrong."""
     there = [(control, rows[control.id]) for control in CONTROLS.values() if control.id in rows]
     names = ["requests", "wrong", *dict.fromkeys(name for _, row in there for name in row if name not in COUNTED)]
-    lines = [[f"`{c.id.partition('/')[2]}` {c.says}", *(row[name] for name in names)] for c, row in there]
-    return tabulate(lines, ["engine", *names], tablefmt="github") + "\n"
+    head = ["engine", *names, "log", "its requests"]
+    lines = [[f"`{c.id.partition('/')[2]}` {c.says}", *(r[name] for name in names), *log(r)] for c, r in there]
+    return tabulate(lines, head, tablefmt="github") + "\n"
 
 
-COUNTED = ("requests", "wrong")
+def log(row: Row) -> list[str]:
+    """Give what the log of an engine showed, and of how many requests."""
+    return [row["log_clause"] or "clean", str(row["log_asked"])] if "log_clause" in row else ["", ""]
+
+
+COUNTED = ("requests", "wrong", "log_requests", "log_clause", "log_answers", "log_asked")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostile.engine_faults import FAULTS
+from hostile.engine_faults import CONTROLS, FAULTS
 from hostile.engine_faults.logged import shown
 from kvconform.steps.verdict import judged
 from kvspec.steps.clauses import index
@@ -32,6 +32,14 @@ QUICK = {
 def test_shown(fault: str, tmp_path: Path) -> None:
     found = shown(FAULTS[fault], tmp_path / "steps.jsonl")
     assert found.clause == QUICK[fault] == FAULTS[fault].log, found
+
+
+@pytest.mark.must("wrong answers in the lives of the log, whether it shows the fault or not")
+@pytest.mark.parametrize("fault", ["prefix/stale-key", "batch/positions-from-zero"])
+def test_answers_of_the_same_lives_are_judged(fault: str, tmp_path: Path) -> None:
+    found = shown(FAULTS[fault], tmp_path / "steps.jsonl", lives=2)
+    assert 0 < found.answers <= found.asked and found.clause == FAULTS[fault].log
+    assert not shown(CONTROLS["controls/as-it-is"], tmp_path / "steps.jsonl", lives=1).answers
 
 
 AHEAD = {"ahead": True, "drafts": 0, "host_blocks": 12}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 
 from hostile.engine_faults import CONTROLS, FAULTS
 from hostile.engine_faults.judged import REQUESTS
 from hostile.engine_faults.page import PAGE, ROOT, page, said
+from hostile.engine_faults.seen import ANSWERS, BOTH, LOG, NEITHER, by, classes
 
 ROWS = said()
 FOUND = {id_: row for id_, row in ROWS.items() if id_ in FAULTS}
@@ -41,6 +45,20 @@ def test_logs_break_the_clause_that_a_fault_breaks() -> None:
 @pytest.mark.must("controls asked at least 10,000 requests, and none accused")
 def test_no_control_is_accused() -> None:
     assert all(row["wrong"] == 0 and row["requests"] >= 10_000 for row in ASKED.values())
+
+
+@pytest.mark.must("clean logs and right answers of engines in which nothing is wrong")
+def test_the_log_of_no_right_engine_is_accused() -> None:
+    assert all((row["log_clause"], row["log_answers"]) == ("", 0) for row in ASKED.values())
+
+
+@pytest.mark.must("each fault judged both ways in the same lives, and told once")
+def test_what_each_of_the_two_sees_is_told() -> None:
+    there = [(FAULTS[id_], row) for id_, row in FOUND.items()]
+    seen = Counter(by(row) for _, row in there)
+    assert seen.total() == len(FAULTS) and min(seen[BOTH], seen[ANSWERS]) >= 50
+    last = classes(there).splitlines()[-1]
+    assert [int(n) for n in re.findall(r"\d+", last)][2:] == [seen[way] for way in (BOTH, LOG, ANSWERS, NEITHER)]
 
 
 @pytest.mark.must("at least 120 faults, with the counts that pages say")
