@@ -24,6 +24,9 @@ def _small(random: Random) -> str:
 REAL_WIDTHS = ((64, 64), (128, 128), (192, 128), (256, 256), (576, 512))
 """Widths of the keys and the values of a head in released models."""
 
+HEADS = {64: 40, 128: 32, 192: 16, 256: 8, 576: 1}
+"""Heads of rows that models with keys of such a width have."""
+
 WHOLE = 257
 """The longest prompt whose every row asks. Of a longer one the last rows ask."""
 

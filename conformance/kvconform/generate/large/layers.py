@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from kvconform.generate.large.attention import REAL_WIDTHS
+from kvconform.generate.large.attention import HEADS, REAL_WIDTHS
 from kvconform.generate.large.recipe import NARROW, Recipe, chunks, some, unseen
 
 VIEWS = ("full", "window:3", "chunk:3", "sinks:1:2", "conv:3", "state")
 """What layers see of which there are many."""
-
-WIDTHS = tuple(sorted({k_dim for k_dim, _ in REAL_WIDTHS}))
-
 
 MOST = 64
 """Numbers in a list."""
@@ -50,16 +47,27 @@ def _layers(b: int, random: Random) -> str:
 
 
 def _wide(b: int, random: Random) -> str:
-    """Drafts with the heads of a released model."""
-    heads, dtype = random.choice((1, 4, 8)), random.choice(("f32", "f16", "bf16"))
-    sizes = f"kv_heads={heads} k_dim={b} v_dim={dict(REAL_WIDTHS)[b]} dtype={dtype}"
-    start = f"layers {sizes} of=full,window:4,share:0,conv:2 layers=3"
-    return f"{start}: append 5; branch 4 on=-1,0,-1,2; branch 2 on=1,3; settle 5; append 2"
+    """Drafts with the heads of a released model; some are refused."""
+    dtype, v_dim = random.choice(("f32", "f16", "bf16")), dict(REAL_WIDTHS)[b]
+    start = (
+        f"layers kv_heads={HEADS[b]} k_dim={b} v_dim={v_dim} dtype={dtype} of=full,window:4,share:0,conv:2 layers=3"
+    )
+    refused = f"settle 9; branch 1 on=9; branch 2 v_dim={v_dim + 1}"
+    return f"{start}: append 5; branch 4 on=-1,0,-1,2; {refused}; branch 2 on=1,3; settle 5; settle 0; append 2"
+
+
+def _refused(b: int, random: Random) -> str:
+    """Reach b rows unseen in layers that can go back. What is refused then changes neither these nor the drafts."""
+    reach = unseen(*chunks(b, random))
+    refused = f"branch 1 on=9; settle 7; branch 1 v_dim=3; append 1 v_dim=3; rewind {b + 9}"
+    start = f"layers {NARROW} of=full,chunk:{2 * b + 9},share:0 layers=2"
+    return f"{start}: {reach}branch 2 on=-1,-1; {refused}; branch 1 on=1; settle 2; settle 0; append 1"
 
 
 RECIPES = (
     Recipe("layers", "drafts at once", _drafts, most=257),
     Recipe("layers", "rows before drafts", _behind, most=2049),
     Recipe("layers", "layers with drafts", _layers, most=65),
-    Recipe("layers", "drafts of wide heads", _wide, at=WIDTHS),
+    Recipe("layers", "drafts of wide heads", _wide, at=tuple(HEADS)),
+    Recipe("layers", "rows before what is refused", _refused, most=1025),
 )

@@ -40,6 +40,14 @@ def _of_layers(b: int, random: Random) -> str:
     return f"{start}: {reach}pack x; {between}; {carried}; unpack y; append 1; append 2"
 
 
+def _refused_of_layers(b: int, random: Random) -> str:
+    """Reach b rows in layers that can go back. A parcel that is damaged, or lacks a layer, changes none of them."""
+    damaged = f"carry x y axes={random.choice(ORDERS)} page={some(b, random, 1, 16)} cut=1; unpack y"
+    lacking = f"carry x z axes={random.choice(ORDERS)} layers=1; unpack z"
+    start = f"layers {NARROW} of=full,chunk:{2 * b + 9},share:0 layers=2"
+    return f"{start}: {unseen(*chunks(b, random))}pack x; {damaged}; {lacking}; append 1; unpack x; append 1"
+
+
 VIEWS = ("full", "window:2", "chunk:2", "sinks:1:1", "conv:2", "state")
 """What layers see of which there are many."""
 
@@ -128,6 +136,7 @@ RECIPES = (
     Recipe("parcels", "transfers at once", _at_once, most=513, beside=("page",)),
     Recipe("parcels", "transfers in turn", _in_turn, 513, 255, beside=("page",)),
     Recipe("parcels", "rows packed of layers", _of_layers, most=2049, beside=("layers",)),
+    Recipe("parcels", "rows before parts that are refused", _refused_of_layers, most=1025, beside=("layers",)),
     Recipe("parcels", "layers packed", _many_layers, most=65, beside=("layers",)),
     Recipe("parcels", "rows packed of an encoder", _encoded, most=1025, beside=("layers",)),
     Recipe("parcels", "calls of parcels of layers", _called_of_layers, at=(SLOW,), beside=("layers",)),

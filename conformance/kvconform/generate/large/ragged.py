@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from kvconform.generate.large.attention import REAL_WIDTHS
+from kvconform.generate.large.attention import HEADS, REAL_WIDTHS
 from kvconform.generate.large.recipe import NARROW, Recipe, some, unseen
 
-WIDTHS = tuple(sorted({k_dim for k_dim, _ in REAL_WIDTHS}))
+MOST_HEADS = 64
+"""Heads of queries that a trace has at most."""
 
 
 def _padded(random: Random) -> str:
@@ -31,14 +32,15 @@ def _asked(b: int, random: Random) -> str:
 
 def _headed(b: int, random: Random) -> str:
     """Columns that ask in the heads of a released model."""
-    heads, dtype = random.choice((1, 2, 4)), random.choice(("f32", "f16", "bf16"))
+    heads, dtype = HEADS[b], random.choice(("f32", "f16", "bf16"))
     sizes = f"kv_heads={heads} k_dim={b} v_dim={dict(REAL_WIDTHS)[b]} dtype={dtype}"
-    asks = f"attendblock 3,17 heads={4 * heads}; attendblock 2,1 heads={heads}; attendblock 1,1 heads={2 * heads}"
+    more = heads if heads > MOST_HEADS // 2 else 2 * heads
+    asks = f"attendblock 3,17 heads={more}; attendblock 2,1 heads={heads + 1}; attendblock 2,1; attendblock 1,1"
     return f"ragged {sizes} {_padded(random)}: {asks}"
 
 
 RECIPES = (
     Recipe("ragged", "rows of a block that asks", _asking, most=512),
     Recipe("ragged", "rows that a block asks about", _asked, most=4097),
-    Recipe("ragged", "blocks of wide heads", _headed, at=WIDTHS),
+    Recipe("ragged", "blocks of wide heads", _headed, at=tuple(HEADS)),
 )
