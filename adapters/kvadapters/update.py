@@ -77,6 +77,10 @@ class Functions:
     """Drop the newest n rows."""
     can_trim: Callable[[Any, int], bool] | None = None
     """Tell whether the newest n rows can be dropped. Without it a trim is tried on a deep copy."""
+    accepts: Callable[[Any, int], bool] | None = None
+    """Tell whether n more rows would be accepted."""
+    held: Callable[[Any], int] | None = None
+    """Tell the bytes of rows that are allocated."""
     begin: Callable[[Any], Any] | None = None
     """Begin a round of drafts, which are appended as rows: have the cache keep what it takes to drop them."""
     commit: Callable[[Any, int], Any] | None = None
@@ -240,6 +244,18 @@ class UpdateCache:
         elif not 0 <= n <= self._counted:
             raise ValueError(f"the caller has {self._counted} rows and cannot drop {n}")
 
+    def can_append(self, n: int) -> bool:
+        """Ask the engine whether n more rows would be accepted."""
+        if self.engine.accepts is None:
+            raise Unsupported("no questions about appends")
+        return self.engine.accepts(self.cache, n)
+
+    def held(self) -> int:
+        """Ask the engine for the bytes of rows that it has allocated."""
+        if self.engine.held is None:
+            raise Unsupported("no bytes")
+        return self.engine.held(self.cache)
+
     def begin_round(self) -> None:
         """Begin a round of drafts."""
         if self.engine.begin:
@@ -369,6 +385,8 @@ class UpdateAdapter:
         if engine.pack and engine.unpack:
             chapters["parcels"] = {"level": "visible", "with": ["pack", "unpack"]}
         chapters |= {"draft": dict(ROUNDS)} if engine.commit else {}
+        chapters |= {"questions": {"level": "visible", "with": ["askappend"]}} if engine.accepts else {}
+        chapters |= {"mem": {"level": "visible", "with": []}} if engine.held else {}
         for name, value in self.dialect.items():
             chapter, _, own = name.partition(".")
             if chapter not in chapters:

@@ -47,6 +47,10 @@ NOT_TRIED = {
     "transformers-indexed": "transformers",
     "transformers-static-indexed": "transformers",
     "transformers-mllama": "transformers",
+    "transformers-store": "transformers",
+    "torchtune-store": "torchtune",
+    "sglang-bounded": "sglang",
+    "vllm-bounded": "vllm",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
 

@@ -13,7 +13,7 @@ from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
-from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named
+from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named, each_of
 from kvspec.session.arrays import Lent
 from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
@@ -84,8 +84,17 @@ class ListModelSession(CitingSession):
         if self._unsaid and not step.unsaid:
             step.unsaid, step.either_way = "any", True
         step.may_fail = frozenset(self._either)
-        step.result = "any" if self._unknown else step.result
+        if self._unknown:
+            step.result = "any"
+            self._lose_run(op, step)
         return step
+
+    def _lose_run(self, op: Operation, step: Expected) -> None:
+        """Say nothing of the caches of a run of which nothing is compared, where its end tells what they hold."""
+        if step.either_way:
+            step.either_way = False
+            for name in {cache_of(part) for part in each_of(op)} & set(self.caches):
+                self.lose(name)
 
     def _overwritten(self, name: str, step: Expected) -> None:
         """Have the caller overwrite its arrays. To the list model that is nothing; a model of a known deviation has

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from kvref.list_model.adapter import ListModel
 from kvref.list_model.bounded import BoundedModel
 from kvref.list_model.caches import CacheModel
+from kvref.list_model.layer import Layer
 from kvref.list_model.rows import Rows
+from kvref.list_model.store import StoreModel
 from kvref.list_model.unsaid import Unsaid, may
 from kvspec.geometry import Config
 
@@ -41,6 +44,26 @@ class CountsRefusedRows(CacheModel):
     def _demand_chunk(self, n: int) -> None:
         with may("refused", "BOUNDED-2", "BOUNDED-19"):
             super()._demand_chunk(n)
+
+
+class LayersCountRefusedRows(StoreModel):
+    """transformers: a layer without room raises, and counts its rows; the layers before it have theirs."""
+
+    def demand_rows(self, keys: Rows, values: Rows, layer: int | None, what: str) -> list[Layer]:
+        with may("refused", "STORE-8"):
+            return super().demand_rows(keys, values, layer, what)
+
+
+class LayersBeforeKeepRows(StoreModel):
+    """torchtune: a layer without room raises, and the layers before it have their rows."""
+
+    def demand_rows(self, keys: Rows, values: Rows, layer: int | None, what: str) -> list[Layer]:
+        with may("refused", "STORE-8") if self._before(layer, keys.n) else nullcontext():
+            return super().demand_rows(keys, values, layer, what)
+
+    def _before(self, layer: int | None, n: int) -> bool:
+        """Whether the first layer has room."""
+        return layer is None and self.layers[0].length + n <= self.room
 
 
 class TakesMoreThanItHolds(BoundedModel):

@@ -1,8 +1,8 @@
 """transformers: an update that raises still counts, or keeps half of, its rows. After an error.
 
 CACHE-2, by ring window=1: append 1; append 1 k_dim=7; CACHE-2, by growing: append 1; append 1 v_dim=8;
-BOUNDED-2, by bounded max_len=1: append 2. Sliding and static layers add to their length first; a growing one
-joins its keys first.
+BOUNDED-2, by bounded max_len=1: append 2; STORE-8, by store layers=1 max_len=1: append 2. Sliding and static
+layers add to their length first; a growing one joins its keys first.
 """
 
 import sys

@@ -84,6 +84,13 @@ def test_what_a_model_leaves_open_in_a_run_is_open_behind_it(ops: str, deviates:
     assert (seen.failed, bool(seen.known)) == (deviates, deviates), seen.differences
 
 
+def test_what_a_model_leaves_open_at_the_end_of_a_run_is_open_where_no_result_is_known() -> None:
+    under_test = LocalAdapter(known_engines.lengthens_in_rounds, known=(of_released("TrimsNegative"),))
+    words = "append 1; run 1 {speculate r A; choose r 0; commit r 0; rewind 2}; append 1"
+    seen = under_test.trial(notation.trace("growing", "kv_heads=1", words))
+    assert not seen.unexplained, seen.differences
+
+
 SAVED_OF_IT = (
     "append 2; rewind 4; snapshot s; open B; B: restore s 1; B: append 1",
     "append 2; snapshot s; rewind 4; snapshot s; open B; B: restore s 2; B: append 1",

@@ -104,6 +104,9 @@ class KeysGrowAlone:
 GROWING: dict[str, Any] = {"kind": "growing", "without": ("ask",), "dialect": {"growing.shape": "first append"}}
 growing_forgets = adapter(Forgets, make=lambda config: Forgets(1 << 20), **GROWING)
 lengthens = adapter(Lengthens, make=lambda config: Lengthens(1 << 20), **GROWING)
+lengthens_in_rounds = adapter(
+    Lengthens, make=lambda config: Lengthens(1 << 20), commit=lambda c, n: c.trim(n), **GROWING
+)
 keys_grow_alone = from_update(
     "KeysGrowAlone",
     make=lambda config: KeysGrowAlone(config.step),

@@ -106,7 +106,11 @@ KERNEL = {"mask.owner": "kernel"}
 ROTATES = {"ring.rewind": "below", "ring.keeps": "window - 1"}
 """A full one writes over its oldest row, and cannot be trimmed."""
 
-growing = adapter("growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK, **ROUNDS)
+BYTES: dict[str, Any] = {"held": lambda cache: cache.nbytes}
+
+growing = adapter(
+    "growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK, **ROUNDS, **BYTES
+)
 """Rounds as in `speculative_generate_step`: drafts are updates, and those that were not accepted are trimmed."""
 concatenate = adapter(
     "concatenate", "growing", lambda config: caches.ConcatenateKVCache(), KERNEL, **LENGTH, **MASK

@@ -123,9 +123,14 @@ class Pool(Mapped):
 CLAIM = {"without": ["propose", "accept", "abort", "evict", "media", "rows"], "duplicates": "any", "evicts": "any"}
 
 
-def keyed() -> OneKind:
-    """The adapter, once SGLang has the settings that its tree asks for."""
+def settings() -> None:
+    """Give SGLang the settings that its tree and its pools ask for."""
     backends = dict.fromkeys(("attention_backend", "prefill_attention_backend"), "torch_native")
     get_context().override_server_args(device="cpu", skip_tokenizer_init=True, **backends).install()
     get_parallel().override_permanently(dp_rank=None)
+
+
+def keyed() -> OneKind:
+    """The adapter, once SGLang has its settings."""
+    settings()
     return OneKind("sglang-keyed", "keyed", Pool, CLAIM, {"version": sglang.__version__})

@@ -1,0 +1,1 @@
+"""SGLang: its tree of prefixes, and its pool of rows."""

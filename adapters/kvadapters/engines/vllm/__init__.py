@@ -1,0 +1,1 @@
+"""vLLM: its manager of blocks, with prefix caching and without."""
