@@ -22,8 +22,8 @@ ENGINES = {
 }
 """A name, and the function that it stands for."""
 
-DISTRIBUTIONS = {"llama-cpp": "llama-cpp-python"}
-"""The distributions whose names are others than the engines'."""
+DISTRIBUTIONS = {"llama-cpp": "llama-cpp-python", "transformers": "transformers"}
+"""The distributions of engines with several names, by how these begin."""
 
 PACKAGES = {name: next((d for e, d in DISTRIBUTIONS.items() if name.startswith(e)), name) for name in ENGINES}
 
