@@ -35,7 +35,8 @@ def _headed(b: int, random: Random) -> str:
     heads, dtype = HEADS[b], random.choice(("f32", "f16", "bf16"))
     sizes = f"kv_heads={heads} k_dim={b} v_dim={dict(REAL_WIDTHS)[b]} dtype={dtype}"
     more = heads if heads > MOST_HEADS // 2 else 2 * heads
-    asks = f"attendblock 3,17 heads={more}; attendblock 2,1 heads={heads + 1}; attendblock 2,1; attendblock 1,1"
+    refused = f"attendblock 2,1 heads={heads + 1}"
+    asks = f"attendblock 3,17 heads={more}; {refused}; attendblock 3,2 fill=in_runs; attendblock 1,1"
     return f"ragged {sizes} {_padded(random)}: {asks}"
 
 

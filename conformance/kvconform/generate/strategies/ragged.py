@@ -190,7 +190,8 @@ class _Drawing(Drawing):
         lengths = self.each([5] * len(self.lengths))
         heads = self.of("", "", f" heads={2 * self.session.caches['A'].config.kv_heads}", f" {self.of(*ASKED)}")
         wider, beside = self.of("", f" n={max(lengths) + 1}"), self.of("", " beside=numbers")
-        return f"attendblock {listed(lengths)}{wider}{beside}{self.of('', ' fill=legible', ' fill=fine')}{heads}"
+        fill = self.of("", " fill=legible", " fill=fine", " fill=in_runs")
+        return f"attendblock {listed(lengths)}{wider}{beside}{fill}{heads}"
 
     def _trim(self) -> str:
         """Trim sequences, mostly by little; as often all by the same count."""
