@@ -25,6 +25,10 @@ from kvconform.runner.verdict.tally import Tally
 from kvconform.steps import verdict
 from kvconform.vectors import files, verify
 from kvreports import json_file
+from kvreports.board import html as board_html
+from kvreports.board import markdown as board_markdown
+from kvreports.board.asked import Asked
+from kvreports.board.engines import Board
 from kvreports.difference import judged
 from kvreports.difference import markdown as difference_markdown
 from kvreports.difference import text as difference_text
@@ -36,6 +40,7 @@ from kvreports.profile import html as profile_html
 from kvreports.profile import markdown as profile_markdown
 from kvreports.profile import text as profile_text
 from kvreports.run import html, markdown, text
+from kvreports.safe_text import cleaned
 from kvreports.serving import html as serving_html
 from kvreports.serving import markdown as serving_markdown
 from kvreports.serving import text as serving_text
@@ -45,6 +50,7 @@ from kvspec.errors import BadInput
 from kvspec.notation import from_sentence
 from kvspec.outside import read_json
 from kvspec.reading.clauses import index
+from kvspec.records.asked import AskedRecord
 from kvspec.records.difference import Difference
 from kvspec.records.mutants import Matrix
 from kvspec.records.profile import Profile
@@ -115,6 +121,10 @@ def told(kind: Any, *tell: Callable[[Any], str]) -> Callable[[Any, Path], None]:
 
 def of_run(render: Callable[..., str]) -> Callable[[Any], str]:
     return lambda record: render([record], index())
+
+
+def of_board(render: Callable[[Board], str]) -> Callable[[Any], str]:
+    return lambda record: render(Board([], [], asked=[Asked(cleaned(record), "")]))
 
 
 def few(document: Any) -> Any:
@@ -213,6 +223,10 @@ SORTS: dict[str, tuple[Callable[[], Any], Callable[[Any, Path], None]]] = {
     "serving": (
         lambda: published("serving/*/record.json"),
         told(ServingRecord, serving_text.render, serving_html.render, serving_markdown.render),
+    ),
+    "asked": (
+        lambda: published("engines/asked/llama-cpp.json"),
+        told(AskedRecord, of_board(board_markdown.render), of_board(board_html.render)),
     ),
     "difference": (a_difference, told(Difference, difference_text.render, difference_markdown.render)),
     "journal": (a_journal, read_journal),
