@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
-ADAPTERS = ("kvgpu/adapter", "kvgpu/adapters", "kvadapters/update", "kvadapters/attending")
+ADAPTERS = (
+    *("kvgpu/adapter", "kvgpu/adapters"),
+    *("kvadapters/attending", "kvadapters/stores", "kvadapters/update/claims"),
+)
 SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""
 

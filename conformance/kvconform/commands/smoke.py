@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from kvadapters.update import BESIDE, SHOWN
+from kvadapters.update.claims import BESIDE, SHOWN
 from kvconform.commands.next_command import after_smoke
 from kvconform.generate.claims import proposed_dialects
 from kvconform.generate.claims.proposed_claim import Proposal

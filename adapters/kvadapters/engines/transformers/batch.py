@@ -16,7 +16,7 @@ import numpy as np
 
 from kvadapters.engines.transformers import caches as one
 from kvadapters.one_kind import OneKind
-from kvadapters.update import FORMS
+from kvadapters.update.claims import FORMS
 from kvspec.contract import Pair
 from kvspec.errors import CannotRun, Unsupported
 from kvspec.geometry import Array, Config
