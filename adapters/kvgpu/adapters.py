@@ -22,6 +22,7 @@ from kvgpu.runtimes.opencl_devices import SELECT
 from kvspec.contract import Cache
 from kvspec.errors import Unsupported
 from kvspec.geometry import Config, valid
+from kvspec.operations.table import CHAPTER_OF, TAKES_QUERIES
 
 
 class CUDA(Caches):
@@ -57,13 +58,17 @@ class OpenCL(Caches):
         super().__init__("opencl", opencl.shared(os.environ.get(SELECT, "")), checks)
 
 
+BOUNDED = frozenset(CHAPTER_OF[operation] for operation in TAKES_QUERIES)
+"""Chapters with outputs: one more that has queries is among them."""
+
+
 class Fast(Caches):
-    """Claims outputs within the bound, not to the bit: attention, and the graphs of buckets."""
+    """Claims outputs within the bound, not to the bit: attention, blocks that ask, and the graphs of buckets."""
 
     def describe(self) -> dict[str, Any]:
         """What it is and claims."""
         found = super().describe()
-        return {**found, "chapters": {**found["chapters"], "attention": "visible", "bucket": "visible"}}
+        return {**found, "chapters": {**found["chapters"], **dict.fromkeys(BOUNDED, "visible")}}
 
 
 class OpenCLFast(Fast):
