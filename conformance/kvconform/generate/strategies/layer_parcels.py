@@ -98,8 +98,8 @@ def plans() -> list[Plan]:
     return [*small, plan("ranks layers", ranks, of_ranks, layers.continuations, look="scribble")]
 
 
-KINDS = (*layers.KINDS, *("parcel",) * 6)
-"""Kinds of operations of an exploration."""
+KINDS = (*layers.KINDS, *("parcel",) * 6, "branch", "branch", "settle", "drafted")
+"""Kinds of operations of an exploration. There are drafts too, which an unpack drops."""
 
 
 class _Drawing(layers.Drawn):
@@ -116,6 +116,10 @@ class _Drawing(layers.Drawn):
         if not other:
             return f"pack x; {between}{carried}; unpack y; {end}"
         return f"pack x; {between}{carried}; open C {other}; C: unpack y; C: append 1; C: pack z; unpack z"
+
+    def _drafted(self) -> str:
+        """Unpack in place of drafts, and settle for one: it is not there."""
+        return f"pack x; branch {self.of(1, 2)}; {self.of('unpack x', 'unpack x', 'free')}; settle 0; append 1"
 
     def _layers(self) -> str:
         """Name all layers in another order, or some of them."""
@@ -168,6 +172,7 @@ WALKED = (
     "pack x; carry x y axes=BHDPN cut=1; unpack y",
     "pack x; carry x y axes=PBHND page=5 flip=999; unpack y",
     "pack x; carry x y axes=BHPND layers=0,1; unpack y",
+    "pack x; branch 2 on=-1,-1; unpack x; branch 1; settle 0; append 1",
     f"pack {LATE}",
     f"unpack {{{LATE}}}",
     f"{OTHERS_FIRST}; carry {{{LATE}}} z axes=BPNHD page=5 layers={{late}}; collect y z w; unpack w",
