@@ -78,7 +78,9 @@ class UpdateAdapter:
         return self.cache(self, config)
 
     def speculate(self, caches: Sequence[UpdateCache | None], isolated: bool) -> RowsRound:
-        """Begin a round over caches, whose drafts are rows."""
+        """Begin a round over caches, whose drafts are rows. Raises Unsupported where the engine drops none."""
+        if self.engine.commit is None:
+            raise Unsupported("no commit")
         return RowsRound(caches, isolated)
 
     @property
