@@ -49,21 +49,21 @@ class WindowOfOne(LayersModel):
         if before and keys.n > 1 and any(size(view) == 1 for view in self.views):
             raise Unsaid
 
-    def _sees(self, owner: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int, tokens: Sequence[tuple[int, ...]]) -> dict[int, float]:
         layer = self.own.index(owner) if owner in self.own else None
         if layer is not None and self.queries == 1 and size(self.views[layer]) == 1:
             return {self.tokens[row][layer]: 0.0 for row in range(query + 1)}
-        return super()._sees(owner, query)
+        return super()._sees(owner, query, tokens)
 
 
 class MasksFromTheTop(LayersModel):
     """whisper: tokens of one step see as many rows as stand above them in it, whatever was there before."""
 
-    def _sees(self, owner: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int, tokens: Sequence[tuple[int, ...]]) -> dict[int, float]:
         if owner in self.own and self.queries > 1:
             layer, before = self.own.index(owner), self.offset - self.queries
             return {self.tokens[row][layer]: 0.0 for row in range(query + 1 - before)}
-        return super()._sees(owner, query)
+        return super()._sees(owner, query, tokens)
 
 
 class CropsNothing(LayersModel):
@@ -190,11 +190,11 @@ class CropsTheEncoder(LayersModel):
 class KeptRowsHidden(LayersModel):
     """mlx-lm: the mask for several rows is that of a window over all columns, the kept ones too."""
 
-    def _sees(self, owner: int, query: int) -> dict[int, float]:
+    def _sees(self, owner: int, query: int, tokens: Sequence[tuple[int, ...]]) -> dict[int, float]:
         layer = self.own.index(owner)
         view = self.views[layer]
         if self.queries < 2 or not isinstance(view, Sinks):
-            return super()._sees(owner, query)
+            return super()._sees(owner, query, tokens)
         before = self.offset - self.queries
         recent = max(0, min(size(view) - 1, before) - view.first)
         columns = [*range(min(before, view.first)), *range(before - recent, query + 1)]

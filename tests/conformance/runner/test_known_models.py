@@ -160,10 +160,12 @@ def test_a_model_may_leave_open_what_a_cache_holds() -> None:
         ("WIN-04/OwnRowNotCountd", "did you mean WIN-04/OwnRowNotCounted"),
         ("model.py:None_", "the file has no class None_"),
         ("model.py:Alone", "is made from no class of kvref"),
+        ("model.py:Old", r"Old.append takes \(keys\) where \(keys, values\) is handed in"),
     ],
 )
 def test_a_model_that_cannot_be_loaded_says_why(model: str, words: str, modelled: KnownDeviation) -> None:
-    code = tuple((name, text + "\n\nclass Alone:\n    pass\n") for name, text in modelled.code)
+    more = "\n\nclass Alone:\n    pass\n\n\nclass Old(RingModel):\n    def append(self, keys):\n        pass\n"
+    code = tuple((name, text + more) for name, text in modelled.code)
     with pytest.raises(BadInput, match=words):
         models.deviating([replace(modelled, model=model, code=code)])
 
@@ -219,3 +221,8 @@ def test_a_known_failure_is_shortened_by_its_first_difference_and_its_own_model(
     assert [f.words for f in tally.failures] == ["growing kv_heads=1: rewind 1"]
     of_one = [d for d in tried if len(d.models) == 1]
     assert len(of_one) > 5 and len(tried) == len(of_one) + 1, "all models are asked about the shortest trace alone"
+
+
+def test_every_model_of_a_released_engine_can_be_called() -> None:
+    entries = known.read(ROOT / "reports" / "deviations" / "kvconform.toml")
+    assert len(models.deviating(entries).models) > 50
