@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 
 ADAPTERS = (
-    *("kvgpu/adapter", "kvgpu/adapters"),
+    "kvgpu/adapter",
     *("kvadapters/attending", "kvadapters/stores", "kvadapters/update/claims"),
 )
 SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
