@@ -205,8 +205,7 @@ def lacks(clause: Clause, adapter: Description) -> str:
         residency = LETTERS["RESIDENCY"]
         return f"it is seen in what a meter counts, and the adapter does not declare the chapter {residency}"
     hiding = [adapter.chapters[kind].hides(clause.id) for kind in clause.applies if kind in adapter.chapters]
-    others = set(clause.chapters) & set(adapter.chapters) - set(KINDS)
-    beside = [adapter.chapters[chapter].hides(clause.id) for chapter in others]
+    beside = [adapter.chapters[c].hides(clause.id) for c in {*clause.chapters} & {*adapter.chapters} - {*KINDS}]
     if (hiding and all(hiding)) or any(beside):
         return f"the adapter declares {next(filter(None, [*beside, *hiding]))}, which leaves nothing to show it"
     if judged_level(clause, adapter) != "storage" and clause.level == "storage":
