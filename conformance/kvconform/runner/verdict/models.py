@@ -60,11 +60,9 @@ def _class(entry: KnownDeviation, name: str) -> Any:
     except TypeError as e:
         raise BadInput(f"model {name}: {e}") from None
     demand_arguments(made, name)
-    if over.__module__.startswith("kvref.list_model"):
-        return made
     from kvconform.bugs.planting import reference_with
 
-    return reference_with(made)()
+    return made if over.__module__.startswith("kvref.list_model") else reference_with(made)()
 
 
 @cache
