@@ -120,8 +120,8 @@ class UpdateCache:
         return self._counted if told is None else int(told)
 
     def can_rewind(self, to: int) -> bool:
-        """Ask the engine whether it can trim so far, or try it on a deep copy of the cache. Raises Unsupported
-        where there is no such copy: the answer "no" would accuse an engine that trims."""
+        """Ask the engine whether it can trim so far, or try it on a deep copy. Raises Unsupported where no copy can
+        be made: "no" would be a wrong answer of an engine that trims."""
         offset = self._offset
         if self.engine.can_trim:
             return bool(self.engine.can_trim(self.cache, offset - to))

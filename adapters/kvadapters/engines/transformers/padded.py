@@ -38,7 +38,7 @@ SHOWN = (
     *("feed", "attendblock", "left", "right", "uneven", "zero", "wide"),
     *("each", "trim", "filter", "reorder", "repeat"),
 )
-"""What it claims: no rows, no positions and no masks, which a model hands out to nobody."""
+"""Claim no rows, positions or masks: a model hands them out to nobody."""
 
 
 class PaddedBatch:

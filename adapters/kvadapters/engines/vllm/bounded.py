@@ -68,7 +68,7 @@ class One:
         return keys, values
 
     def accepts(self, n: int) -> bool:
-        """Compare the blocks that vLLM says it needs with those that it says are free."""
+        """Tell whether the free blocks suffice for n more tokens. Both numbers are vLLM's own."""
         has = self.request.num_computed_tokens
         needed = self.manager.coordinator.get_num_blocks_to_allocate(
             "one", has + n, self.manager.empty_kv_cache_blocks.blocks, 0, has, has, has + n

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from inspect import CO_VARARGS, isfunction
+from inspect import isfunction, signature
 from types import FunctionType
 
 from kvspec.errors import BadInput
@@ -19,13 +18,18 @@ def demand_arguments(made: type, name: str) -> None:
                 raise BadInput(f"model {name}: {own.__name__}.{method} takes {takes} where {handed} is handed in")
 
 
-def _needs(method: FunctionType) -> tuple[str, ...]:
-    """The arguments that a method must be given."""
-    code, optional = method.__code__, len(method.__defaults__ or ())
-    return code.co_varnames[1 : code.co_argcount - optional]
+def _needs(method: FunctionType) -> list[str]:
+    """The arguments that a method must be given, beside the object."""
+    given = signature(method).parameters.values()
+    return [each.name for each in given if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD][
+        1:
+    ]
 
 
-def _takes(method: FunctionType, handed: tuple[str, ...]) -> bool:
+def _takes(method: FunctionType, handed: list[str]) -> bool:
     """Whether a method can be given so many arguments."""
-    most = math.inf if method.__code__.co_flags & CO_VARARGS else method.__code__.co_argcount - 1
-    return len(_needs(method)) <= len(handed) <= most
+    try:
+        signature(method).bind(None, *handed)
+    except TypeError:
+        return False
+    return True
