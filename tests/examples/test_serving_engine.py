@@ -62,7 +62,7 @@ def test_lives_end_with_nothing_wrong_and_meet_all_that_an_engine_does() -> None
     assert counts["requests"] >= 250
 
 
-@pytest.mark.parametrize("fixed", [AHEAD, {"host_blocks": 20}, {**AHEAD, "host_blocks": 6}])
+@pytest.mark.parametrize("fixed", [AHEAD, {"host_blocks": 20}, {**AHEAD, "host_blocks": 6}, {"adapters": True}])
 def test_lives_of_steps_that_are_decided_ahead_and_of_blocks_in_the_host(fixed: dict[str, Any]) -> None:
     counts = total(150, seed=0, **fixed)
     met = {"drafts accepted", "drafts rejected"} if "ahead" in fixed else set()
@@ -163,6 +163,17 @@ def test_salts_share_nothing() -> None:
         served.add(PROMPT, salt=salt)
         reused.append(answers(served)[0].reused)
     assert reused == [0, 0, 0, 16]
+
+
+def test_adapters_share_nothing_and_an_unknown_one_is_refused() -> None:
+    _, model = loaded("qwen3", "full,window 6", True)
+    served, reused = Engine(model, Settings(block_size=4, blocks=40)), []
+    for adapter in ("", "x", "y", "x"):
+        served.add(PROMPT, adapter=adapter)
+        reused.append(answers(served)[0].reused)
+    assert reused == [0, 0, 0, 16]
+    with pytest.raises(ValueError, match="no adapter 'z'; there are"):
+        served.add(PROMPT, adapter="z")
 
 
 def test_no_prefix_cache_finds_nothing() -> None:

@@ -54,7 +54,9 @@ def test_a_mistake_in_the_chapter_is_an_error(mistake: Callable[[str], str], wor
         clauses.read(changed)
 
 
-WRITTEN = "ask a 20; submit b a[:16] 3 new=4 samples=2 salt=x; submit c up6 a[2:5] b; step 2; cancel c; wait b"
+WRITTEN = (
+    "ask a 20; submit b a[:16] 3 new=4 samples=2 salt=x adapter=y; submit c up6 a[2:5] b; step 2; cancel c; wait b"
+)
 
 
 def test_a_history_is_read_as_it_is_written() -> None:
@@ -70,7 +72,7 @@ def test_a_history_is_read_as_it_is_written() -> None:
         "ask a 0": "no number from 1",
         "ask a 3 new=0": "no number from 1",
         "ask a 9999999999": "no part of a prompt",
-        "ask a 3 hot=1": "none of new, samples, salt",
+        "ask a 3 hot=1": "none of new, samples, salt, adapter",
         "ask A 3": "no name",
         "ask up3 3": "no name",
         "cancel a": "no request named a",

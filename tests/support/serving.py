@@ -51,9 +51,9 @@ def settings_of(draw: np.random.Generator, groups: int, **fixed: Any) -> Setting
 class Life:
     """One engine from its start on."""
 
-    def __init__(self, seed: int, **fixed: Any) -> None:
-        self.draw = np.random.default_rng(seed)
-        self.checkpoint = CHECKPOINTS[int(self.draw.choice([0, 0, 1, 2]))]
+    def __init__(self, seed: int, adapters: bool = False, **fixed: Any) -> None:
+        self.draw, self.names = np.random.default_rng(seed), np.random.default_rng([seed, 19])
+        self.checkpoint = (*CHECKPOINTS[int(self.draw.choice([0, 0, 1, 2]))], adapters)
         self.probe, model = loaded(*self.checkpoint)
         self.settings = settings_of(self.draw, len(model.groups()), **fixed)
         self.engine = Engine(model, self.settings)
@@ -141,6 +141,8 @@ class Life:
         salt, earlier = self.earlier()
         prompt, new = self.prompt(earlier), int(self.draw.integers(1, MOST_NEW + 1))
         options: dict[str, Any] = {"salt": salt if self.draw.random() < 0.8 else str(self.draw.choice(["", "a"]))}
+        if self.checkpoint[2]:
+            options["adapter"] = str(self.names.choice(["", "", "x", "x", "y"]))
         if self.draw.random() < 0.25:
             options["samples"] = int(self.draw.integers(1, 4))
         if "samples" in options or self.draw.random() < 0.3:
@@ -196,9 +198,9 @@ class Life:
     def reused(self, asked: Asked, rows: int) -> str:
         """Say whether more rows were reused than others of this salt have in common with the prompt. What is
         generated behind a whole prompt may be reused too."""
-        size, salt, most = self.settings.block_size, asked.options["salt"], 0
+        size, shares, most = self.settings.block_size, asked.shares, 0
         for other in self.asked:
-            if other is not asked and other.options["salt"] == salt:
+            if other is not asked and other.shares == shares:
                 same = common(other.prompt, asked.prompt)
                 most = max(most, same + (other.new if same == len(other.prompt) else 0))
         if rows % size or rows > min(most, len(asked.prompt) - 1):

@@ -17,9 +17,9 @@ from serving_engine.model import Model
 
 
 @cache
-def loaded(architecture: str, layers: str) -> tuple[Probe, Model]:
+def loaded(architecture: str, layers: str, adapters: bool = False) -> tuple[Probe, Model]:
     """A probe with one kv head, which is quick, and the engine's model of its checkpoint."""
-    probe = Probe.of(architecture, layers)
+    probe = Probe.of(architecture, layers, adapters=adapters)
     probe = replace(probe, layout=replace(probe.layout, kv_heads=1))
     with tempfile.TemporaryDirectory() as folder:
         probe.write(folder)
@@ -35,13 +35,22 @@ class Asked:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def adapter(self) -> str:
+        return str(self.options.get("adapter", ""))
+
+    @property
+    def shares(self) -> tuple[str, str]:
+        return str(self.options["salt"]), self.adapter
+
+    @property
     def samples(self) -> int:
         return int(self.options.get("samples", 1))
 
 
-def wrong_in(checkpoint: tuple[str, str], asked: Asked, output: Output, settings: Settings) -> str:
+def wrong_in(checkpoint: tuple[str, str, bool], asked: Asked, output: Output, settings: Settings) -> str:
     """Say what is wrong with an output, by what float64 answers to the same tokens."""
     text, (probe, _) = [*asked.prompt, *output.tokens][:-1], loaded(*checkpoint)
+    probe = probe.with_adapter(asked.adapter)
     given, shape = output.logprobs, (len(output.tokens), probe.layout.vocabulary)
     if given.shape != shape or given.dtype != np.float32 or not output.tokens:
         return f"logprobs are {given.dtype} {given.shape}, not float32 {shape}"
@@ -50,7 +59,7 @@ def wrong_in(checkpoint: tuple[str, str], asked: Asked, output: Output, settings
     if not np.isfinite(given).all():
         return "logprobs are not finite"
     if settings.rows == "f32":
-        right = _logprobs(checkpoint, tuple(text))[len(asked.prompt) - 1 :]
+        right = _logprobs(checkpoint, asked.adapter, tuple(text))[len(asked.prompt) - 1 :]
         if np.abs(given - right).max() > bound(len(text)):
             return _told(probe, text, output, Precision("f32")) or "other logprobs than float64's"
     elif words := _told(probe, text, output, Precision("f32", rows="q8_0")):
@@ -59,11 +68,16 @@ def wrong_in(checkpoint: tuple[str, str], asked: Asked, output: Output, settings
 
 
 @lru_cache(1000)
-def _logprobs(checkpoint: tuple[str, str], text: tuple[int, ...]) -> Any:
-    probe, _ = loaded(*checkpoint)
-    logits = probe.network.logits(probe.network.hidden(text))
+def _logprobs(checkpoint: tuple[str, str, bool], adapter: str, text: tuple[int, ...]) -> Any:
+    network = _network(checkpoint, adapter)
+    logits = network.logits(network.hidden(text))
     shifted = logits - logits.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+@cache
+def _network(checkpoint: tuple[str, str, bool], adapter: str) -> Any:
+    return loaded(*checkpoint)[0].with_adapter(adapter).network
 
 
 def bound(rows: int) -> float:

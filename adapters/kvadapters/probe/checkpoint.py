@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kvadapters.probe import architectures, linear_weights, weights
+from kvadapters.probe import architectures, linear_weights, lora, weights
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture
+from kvadapters.probe.formats import lora as lora_files
 from kvadapters.probe.formats.writers import DTYPES, LEFT, WRITERS, leave
 from kvadapters.probe.layout import HEAD_DIM, Layout
 from kvadapters.probe.network import Network
@@ -35,19 +36,25 @@ class Probe:
     architecture: Architecture
     layout: Layout
     output: str = "weights"
+    adapters: bool = False
+    """Whether it has the adapters of `lora.ADAPTERS`."""
+    adapter: str = ""
+    """The adapter with which the network computes; empty: none."""
 
     @classmethod
-    def of(cls, architecture: str, layers: str, output: str = "weights") -> Probe:
+    def of(cls, architecture: str, layers: str, output: str = "weights", adapters: bool = False) -> Probe:
         """Choose a probe: `Probe.of("gemma3", "full,window 8")`. Raises BadInput."""
         if output not in OUTPUTS:
             raise BadInput(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
         found = architectures.named(architecture)
         views = found.checked(parsed(layers))
+        if adapters:
+            lora.checked(found, views)
         ballast = weights.BALLAST if found.out_norm else 1.0
         for kv_heads in (4, 2, 1):
             layout = Layout(views, kv_heads, ballast, found.free_head_dim)
             if 4 * _elements(found, layout) <= LARGEST:
-                return cls(found, layout, output)
+                return cls(found, layout, output, adapters)
         raise BadInput(f"{len(views)} layers make a checkpoint of more than {LARGEST // 10**6} MB; take fewer")
 
     @classmethod
@@ -58,16 +65,22 @@ class Probe:
         try:
             said = read_json(data)
             recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])
+            adapters = bool(said.get("adapters"))
         except (ValueError, KeyError, TypeError, RecursionError) as e:
             raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None
         if recipe != RECIPE or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{path}: made by another version of kvconform (recipe {recipe}, here {RECIPE})")
-        return cls.of(*words)
+        return cls.of(*words, adapters)
 
     @cached_property
     def network(self) -> Network:
-        """The network in float64, with exactly the weights of the checkpoint."""
-        return weights.network(self.architecture, self.layout, self.output == "tokens")
+        """The network in float64, with exactly the weights of the checkpoint, and of the adapter."""
+        found = weights.network(self.architecture, self.layout, self.output == "tokens")
+        return lora.changed(found, self.layout, self.adapter) if self.adapter else found
+
+    def with_adapter(self, name: str) -> Probe:
+        """Give the probe as it computes with an adapter."""
+        return replace(self, adapter=name)
 
     @property
     def layers(self) -> str:
@@ -80,10 +93,14 @@ class Probe:
         for name, known in ((dtype, DTYPES), (file_format, tuple(WRITERS))):
             if name not in known:
                 raise BadInput(f"no dtype or format {name!r}; there are {', '.join(known)}")
+        if self.adapters:
+            lora_files.demand(file_format)
         into = Path(folder)
         demand_own(into, LEFT, "probe.json")
         try:
             digest = WRITERS[file_format](self, into, dtype)
+            if self.adapters:
+                lora_files.write(self.architecture, self.layout, into, file_format)
             record = self.record() | {"format": file_format, "dtype": dtype, "sha256": digest}
             leave(into, {"probe.json": record})
         except OSError as e:
@@ -100,6 +117,7 @@ class Probe:
             "content_ids": self.layout.ids,
             "vocabulary": self.layout.vocabulary,
             "lost": self.architecture.losses(self.layout.layers),
+            **({"adapters": list(lora.ADAPTERS)} if self.adapters else {}),
         }
 
     def checked(self, tokens: Sequence[int]) -> list[int]:

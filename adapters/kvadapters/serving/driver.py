@@ -22,6 +22,7 @@ CAN = {
     "ranks": "answers to one prompt begin with the likeliest tokens in their order, and go on with the likeliest",
     "stop": "a token that ends an answer",
     "salt": "rows that are shared by requests of one salt",
+    "adapters": "adapters that requests name: the probe has them by --adapters",
     "cached": "it tells how many tokens of a prompt it did not compute",
     "reset": "it can begin anew, as if it had done nothing",
 }
@@ -109,7 +110,8 @@ class Declared(Sizes):
 class Request:
     """Tokens, and how many are wanted behind them, each the likeliest. `bias` is added to logits before tokens are
     chosen; where several `samples` are asked for, it makes several tokens equally likely, or one after another in
-    engines of `ranks`. The token `stop` ends an answer, and is part of it."""
+    engines of `ranks`. The token `stop` ends an answer, and is part of it. `adapter` changes the
+    model's weights."""
 
     tokens: tuple[int, ...]
     new: int = 1
@@ -117,6 +119,12 @@ class Request:
     salt: str = ""
     bias: Mapping[int, float] = field(default_factory=dict)
     stop: int | None = None
+    adapter: str = ""
+
+    @property
+    def shares(self) -> tuple[str, str]:
+        """What two requests must have alike to share rows, beside their tokens: a salt and an adapter."""
+        return self.salt, self.adapter
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 import numpy as np
 
 from kvadapters.probe.checkpoint import Probe
-from kvadapters.serving import troubles
+from kvadapters.serving import http_adapters, troubles
 from kvadapters.serving.driver import Answer, Declared, Driver, EngineFailed, Gone, Request, Sample
 from kvadapters.serving.metrics import counted, sizes
 from kvspec.errors import BadInput, CannotRun, Refused
@@ -72,6 +72,7 @@ class Server(Driver):
         self.logprobs = _forms(probe)
         self.samples: dict[str, float] = {}
         self.models, self.fingerprint, self.last = list[str](), "", dict[str, int]()
+        self.named: http_adapters.Fields = {}
         self.declared = Declared(address).with_words(known)
         self._meet(known)
 
@@ -88,6 +89,7 @@ class Server(Driver):
             **({"cache_salt": request.salt} if request.salt else {}),
             **({"logit_bias": {str(t): b for t, b in request.bias.items()}} if request.bias else {}),
             **({} if request.stop is None else {"stop_token_ids": [request.stop]}),
+            **self.named.get(request.adapter, {}),
         }
         try:
             connection.request("POST", f"{self.parts.path}/completions", json.dumps(body), _headers())
@@ -183,6 +185,8 @@ class Server(Driver):
         """Find which form of a request is taken, and what the server tells. Raises BadInput, CannotRun."""
         try:
             self.model, owner = self._served(self.model)
+            if self.probe.adapters:
+                self.named = http_adapters.fields(self.models, self._get(http_adapters.LISTED))
             answer = self._first_taken()
             can = {"concurrent", "cancel", "reuse"} | ({"cached"} if answer.cached is not None else set())
             can |= {"samples"} if self._has_samples() else set()
@@ -192,6 +196,7 @@ class Server(Driver):
         except EngineFailed as e:
             raise CannotRun(self._said(f"it does not answer as such a server does: {e}")) from None
         can |= {"salt"} if "vllm:" in text else set()
+        can |= {"adapters"} if self.named else set()
         tells = self._told(answer.samples[0])
         found = ",".join(f"{name}={size}" for name, size in sizes(text).items())
         name = owner or self.declared.name

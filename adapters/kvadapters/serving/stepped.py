@@ -27,7 +27,8 @@ class Output(NamedTuple):
 class Stepped(Driver):
     """Drives what `make` gives: `add(tokens, new, samples=, salt=, bias=)` gives an id, `step()` a list of outputs
     with `id`, `sample`, `tokens`, `logprobs` [new, vocabulary] and `reused`, `abort(id)` lets a request go.
-    Logprobs and `reused` are None where the engine does not tell them. One that can `stop` has `add(stop=)`."""
+    Logprobs and `reused` are None where the engine does not tell them. One that can `stop` has `add(stop=)`, one
+    with adapters `add(adapter=)`."""
 
     def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
         self.make, self.declared = make, declared
@@ -45,6 +46,7 @@ class Stepped(Driver):
         """Add a request. What the engine raises as ValueError is its refusal."""
         more: dict[str, Any] = {"salt": request.salt, "bias": dict(request.bias)}
         more |= {} if request.stop is None else {"stop": request.stop}
+        more |= {"adapter": request.adapter} if request.adapter else {}
         try:
             number = self.engine.add(list(request.tokens), request.new, samples=request.samples, **more)
         except ValueError as e:

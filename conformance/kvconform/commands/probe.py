@@ -14,12 +14,12 @@ from kvconform.message import tell
 
 def main(options: Namespace) -> int:
     """Write the checkpoint; print what it is and what it cannot show. Raises BadInput."""
-    probe = Probe.of(options.architecture, options.layers, options.output)
+    probe = Probe.of(options.architecture, options.layers, options.output, options.adapters)
     record = probe.write(options.out, options.dtype, options.format)
     if options.json:
         print(json.dumps(record, indent=1))
         return 0
-    size = sum(file.stat().st_size for file in Path(options.out).iterdir())
+    size = sum(file.stat().st_size for file in Path(options.out).rglob("*") if file.is_file())
     rows = [*record.items(), ("megabytes", f"{size / 1e6:.1f}")]
     told = [(key.replace("_", " "), "; ".join(v) or "nothing" if isinstance(v, list) else v) for key, v in rows]
     print(tabulate(told, tablefmt="plain", disable_numparse=True))

@@ -26,11 +26,13 @@ def blamed(
             return "SERVE-17"
         asked = [o for o in asked if o.number in related]
         steps = {"cancel"} if any(o.outcome == "cancelled" for o in asked) else set()
-    salts = {o.request.salt for o in asked}
-    plain = {"computed": "SERVE-5", "reused": "SERVE-8" if len(salts) > 1 else "SERVE-3"}
+    salts, adapters = {o.request.salt for o in asked}, {o.request.adapter for o in asked}
+    shared = "SERVE-8" if len(salts) > 1 else "SERVE-19" if len(adapters) > 1 else "SERVE-3"
+    plain = {"computed": "SERVE-5", "reused": shared}
     if first.sort in plain:
         return plain[first.sort]
     for clause, found in (
+        ("SERVE-19", any(adapters)),
         ("SERVE-13", "cancel" in steps),
         ("SERVE-10", _company(asked, counted) == "SERVE-10"),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from kvadapters.probe.reader.tokens import TokenJudgement, read_tokens
 from kvadapters.serving.driver import Request, Sample, shared
 from kvconform.serving.player import Asked
 from kvspec.errors import BadInput
+
+Shares = tuple[str, str]
+"""What requests must have alike to share rows: a salt and an adapter."""
 
 MOST = 6
 """Findings of one sample that are kept."""
@@ -67,13 +71,14 @@ class Judge:
         self.probe, self.precision, self.ranks = probe, precision, ranks
         self.untold = Counter[str]()
         self.queries = 0
-        self.past = list[tuple[str, list[int]]]()
-        """Salts and texts that the engine may have rows of."""
+        self.past = list[tuple[Shares, list[int]]]()
+        """Salts, adapters and texts that the engine may have rows of."""
+        self.with_adapter = cache(probe.with_adapter)
 
     def judged(self, asked: Sequence[Asked]) -> list[Wrong]:
         """Give what is wrong, in the order of the requests."""
         found = [wrong for one in asked for wrong in self._request(one, asked)]
-        self.past += [(o.request.salt, text) for o in asked for text in o.texts]
+        self.past += [(o.request.shares, text) for o in asked for text in o.texts]
         return found
 
     def _request(self, one: Asked, asked: Sequence[Asked]) -> Iterator[Wrong]:
@@ -112,7 +117,9 @@ class Judge:
         if one.request.bias:
             self.untold[SAMPLES_ALONE] += 1
             return
-        judged = read_tokens(self.probe, one.request.tokens, sample.tokens, self.precision)
+        judged = read_tokens(
+            self.with_adapter(one.request.adapter), one.request.tokens, sample.tokens, self.precision
+        )
         self.queries += len(sample.tokens)
         for at in judged.wrong[:1]:
             words = f"its logit is {judged.regrets[at]:.3g} below the best"
@@ -157,7 +164,8 @@ class Judge:
             return
         try:
             text = [*one.request.tokens, *sample.tokens[:-1]]
-            judgement = read(self.probe, text, sample.answers, self.precision)
+            probe = self.with_adapter(one.request.adapter)
+            judgement = read(probe, text, sample.answers, self.precision)
         except BadInput as e:
             self.untold[str(e)] += 1
             return
@@ -218,7 +226,7 @@ def _length(request: Request, tokens: Sequence[int]) -> int:
     return ends[0] if ends else request.new
 
 
-def _cached(one: Asked, asked: Sequence[Asked], past: Sequence[tuple[str, list[int]]]) -> Iterator[Wrong]:
+def _cached(one: Asked, asked: Sequence[Asked], past: Sequence[tuple[Shares, list[int]]]) -> Iterator[Wrong]:
     """Compare what an engine says that it did not compute with what it may reuse: of this history, or of the texts
     before it."""
     assert one.answer is not None
@@ -233,9 +241,10 @@ def _cached(one: Asked, asked: Sequence[Asked], past: Sequence[tuple[str, list[i
         return  # each sample may reuse rows of the others
     if not (one.alone and one.step.do == "ask") or cached < LUCK:
         return
-    before = [(o.request.salt, text) for o in asked if o.number < one.number for text in o.texts]
-    mine = (text for salt, text in (*before, *past) if salt == one.request.salt)
+    before = [(o.request.shares, text) for o in asked if o.number < one.number for text in o.texts]
+    mine = (text for shares, text in (*before, *past) if shares == one.request.shares)
     most = max((shared(text, one.request.tokens) for text in mine), default=0)
     if cached >= most + LUCK:
-        words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its salt before it"
+        of = "salt and adapter" if one.request.adapter else "salt"
+        words = f"the {ordinal(one.number)} request reused {cached} tokens, though no request of its {of} before it"
         yield Wrong(one.number, "reused", f"{words} begins with more than {most} of them")

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kvadapters.probe.lora import ADAPTERS
 from kvconform.serving.recipes import Aim
 from kvspec.serving.history import History, Part, Step, checked, names
 
@@ -51,10 +52,11 @@ class _Drawn:
         new = draw.randint(1, 2 * self.aim.block) if self.rush else new
         samples = draw.choice((2, 3)) if "samples" in can and draw.random() < 0.1 else 1
         salt = draw.choice("xy") if "salt" in can and draw.random() < 0.15 else ""
+        adapter = draw.choice(ADAPTERS) if "adapters" in can and draw.random() < 0.4 else ""
         do = "submit" if "concurrent" in can and draw.random() < (1.0 if self.rush else 0.6) else "ask"
         ends = "stop" in can and samples == 1 and new > 1 and draw.random() < 0.15
         stop = draw.randint(1, new) if ends else 0
-        self.steps.append(Step(do, name, parts, new, samples, salt, stop=stop))
+        self.steps.append(Step(do, name, parts, new, samples, salt, stop=stop, adapter=adapter))
         self.lengths[name] = length
         self.open += [name] * (do == "submit")
 

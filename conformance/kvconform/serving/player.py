@@ -81,7 +81,9 @@ class Player:
         stop = prompt[-1]
         for _ in range(step.stop):
             stop = self.drawn.after(stop)
-        request = Request(prompt, step.new, step.samples, step.salt, bias, stop if step.stop else None)
+        request = Request(
+            prompt, step.new, step.samples, step.salt, bias, stop if step.stop else None, step.adapter
+        )
         alone = all(one.outcome != "under way" for one in asked.values())
         one = asked[step.name] = Asked(len(asked), step, request, alone)
         self.counts["requests"] += 1

@@ -252,6 +252,28 @@ def _stops(a: Aim) -> Iterator[str]:
         yield f"submit a {b} new={b + 8} stop={b}; submit b {b + 1} new=3 stop=1; submit c 3 new=5; wait; ask d a 2"
 
 
+def _adapters(a: Aim) -> Iterator[str]:
+    b, long = a.block, min(3 * a.block, a.longest)
+    yield (
+        f"ask a {2 * b} 3 adapter=x; ask b a[:{2 * b}] 3 adapter=y; ask c a[:{2 * b}] 3; "
+        f"ask d a[:{2 * b}] 2 adapter=x; ask e c 2 adapter=y"
+    )
+    yield f"ask a {2 * b} 3; ask b a[:{2 * b}] 3 adapter=x new=2; ask c a[:{2 * b}] 2; ask d b 3 new=2; ask e b 2"
+    yield f"ask a {long} adapter=x; ask b {long}; ask c a[:{long - 1}] 2; ask d a 3 adapter=y; ask e b 2 adapter=x"
+    if "salt" in a.declared.can:  # a name of both
+        both = f"ask b a[:{2 * b}] 3 adapter=x; ask c a[:{2 * b}] 3 salt=x adapter=y"
+        yield f"ask a {2 * b} 3 salt=x; {both}; ask d c 2"
+    if "concurrent" in a.declared.can:
+        yield (
+            f"submit a {2 * b} 3 new=3 adapter=x; submit b a[:{2 * b}] 2 new=3 adapter=y; "
+            f"submit c a[:{2 * b}] 1 new=4; submit d {b} new=2 adapter=x; wait; ask e c 2 adapter=y; ask f a 2"
+        )
+        begun = "; ".join(f"submit x{i} {long} new=3{('', ' adapter=x', ' adapter=y')[i % 3]}" for i in range(6))
+        yield f"{begun}; wait; ask a x0[:{2 * b}] 2 adapter=x; ask b x1[:{2 * b}] 2; ask c x2[:{2 * b}] 2 adapter=x"
+    others = "; ".join(f"ask x{i} {long} new=2" for i in range(a.declared.sequences or SEQUENCES))
+    yield f"ask a {long} adapter=x; {others}; ask b a[:{long - 1}] 2; ask c a 2 adapter=y; ask d x0 2 adapter=x"
+
+
 RECIPES: dict[str, tuple[Recipe, str]] = {
     "SERVE-1": (_alone, ""),
     "SERVE-2": (_again, ""),
@@ -270,6 +292,7 @@ RECIPES: dict[str, tuple[Recipe, str]] = {
     "SERVE-15": (_accepted, ""),
     "SERVE-16": (_rejected, ""),
     "SERVE-18": (_stops, "stop"),
+    "SERVE-19": (_adapters, "adapters"),
 }
 """Histories by the clause that they aim at, and what the engine must be able to do."""
 

@@ -57,6 +57,8 @@ class Run:
     def __post_init__(self) -> None:
         dtype = self.driver.declared.computes or self.precision.dtype
         self.precision = replace(self.precision, dtype=dtype, logprob=max(SERVED_LOGPROB, self.precision.logprob))
+        if "adapters" in self.driver.declared.can and not self.probe.adapters:
+            raise BadInput("the engine has adapters, and this probe has none: write it with --adapters")
         self.player = Player(self.driver, self.probe.layout.ids, self.seed)
         self.judge = Judge(self.probe, self.precision, "ranks" in self.driver.declared.can)
         self.aim = aim(self.driver.declared, self.probe.layout.layers, self.probe.layout.ids)

@@ -99,6 +99,7 @@ def _simpler(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
     if step.do == "submit":
         yield replace(step, do="ask")
     yield from (replace(step, salt="") for _ in step.salt[:1])
+    yield from (replace(step, adapter="") for _ in step.adapter[:1])
     yield from (replace(step, stop=0) for _ in "x" * (step.stop > 0))
     yield from (replace(step, samples=n) for n in {1, step.samples - 1} if 0 < n < step.samples)
     yield from _drafting(step, prompts) if step.samples > 1 else ()

@@ -34,7 +34,9 @@ def main() -> None:
         engine = load(folder, Settings(**given))
         if log:
             StepLog(engine, log)
-        server = serve(engine, Dialogue(read_words(folder), folder.resolve().name), host, port)
+        server = serve(
+            engine, Dialogue(read_words(folder), folder.resolve().name, engine.model.adapters), host, port
+        )
     except (OSError, ValueError, KeyError) as e:
         parser.error(str(e))
     print(f"http://{host}:{server.server_address[1]}/v1", flush=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,17 @@ Float32 = NDArray[np.float32]
 
 ARCHITECTURES = ("llama", "mistral", "qwen3")
 """The model types whose network `model.py` computes."""
+
+
+class Change(NamedTuple):
+    """What an adapter adds to a tensor: `up` [out, rank] times `down` [rank, in]."""
+
+    down: Float32
+    up: Float32
+
+
+Adapter = dict[str, Change]
+"""The changes of an adapter, by the tensor's name."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +66,9 @@ def _windows(said: Mapping[str, Any]) -> tuple[int | None, ...]:
     return tuple(window if kind == "sliding_attention" else None for kind in types)
 
 
-def read_tensors(folder: Path) -> dict[str, Float32]:
-    """Read all tensors of model.safetensors as float32. Raises ValueError for a file that is not whole."""
-    path = folder / "model.safetensors"
+def read_tensors(folder: Path, file: str = "model.safetensors") -> dict[str, Float32]:
+    """Read all tensors of a file as float32. Raises ValueError for a file that is not whole."""
+    path = folder / file
     data = np.memmap(path, np.uint8, "r")
     size = int.from_bytes(data[:8].tobytes(), "little")
     if size > len(data) - 8:
@@ -65,6 +76,23 @@ def read_tensors(folder: Path) -> dict[str, Float32]:
     header = json.loads(data[8 : 8 + size].tobytes())
     body = data[8 + size :]
     return {name: _tensor(path, body, said) for name, said in header.items() if name != "__metadata__"}
+
+
+def read_adapters(folder: Path) -> dict[str, Adapter]:
+    """Read the adapters beside a checkpoint, as PEFT writes them: each changes some tensors by `up @ down`."""
+    return {path.parent.name: _adapter(path.parent) for path in folder.glob("adapters/*/adapter_config.json")}
+
+
+def _adapter(folder: Path) -> Adapter:
+    said = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    tensors = read_tensors(folder, "adapter_model.safetensors")
+    scale = np.float32(said["lora_alpha"] / said["r"])
+    found = dict[str, Change]()
+    for name, down in tensors.items():
+        if name.endswith(".lora_A.weight"):
+            up = tensors[name.replace("lora_A", "lora_B")]
+            found[name.removeprefix("base_model.model.").replace(".lora_A", "")] = Change(down, up * scale)
+    return found
 
 
 def _tensor(path: Path, body: NDArray[np.uint8], said: Mapping[str, Any]) -> Float32:

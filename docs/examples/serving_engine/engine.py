@@ -42,14 +42,16 @@ class Engine:
         bias: Mapping[int, float] | None = None,
         logprobs: int | None = None,
         stop: int | None = None,
+        adapter: str = "",
     ) -> int:
         """Take a request for at most `new` tokens behind a prompt, each the likeliest one, and give its id. `bias`
         is added to logits. Blocks are shared by requests of one `salt`. Of the logprobs, all are given, or the
-        `logprobs` highest and minus infinity for the others. The token `stop` ends a text. Raises ValueError for
-        what can never be served."""
+        `logprobs` highest and minus infinity for the others. The token `stop` ends a text. An `adapter` changes the
+        network. Raises ValueError for what can never be served."""
         number = self.counts_of["requests"]
-        request = Request(number, tuple(tokens), new, samples, salt, dict(bias or {}), logprobs, stop)
+        request = Request(number, tuple(tokens), new, samples, salt, dict(bias or {}), logprobs, stop, adapter)
         limits.check_request(request, self.settings, self.model.vocabulary, self.rows.groups)
+        limits.check_adapter(adapter, self.model.adapters)
         self.counts_of["requests"] += 1
         self.scheduler.waiting.append(Sequence(request, list(tokens), [], waiting_samples=samples))
         return number

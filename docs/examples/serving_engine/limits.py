@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from serving_engine.blocks import Group, Int8Rows, Rows
 from serving_engine.sequence import Request, Settings
@@ -38,6 +38,12 @@ def check_request(request: Request, settings: Settings, vocabulary: int, groups:
         _between("a token's id", token, 0, vocabulary - 1)
     if (needed := _blocks(request, settings, groups)) > settings.blocks:
         raise ValueError(f"the request needs {needed} blocks, and there are {settings.blocks}; make it shorter")
+
+
+def check_adapter(name: str, there: Collection[str]) -> None:
+    """Raise ValueError for an adapter that was not loaded."""
+    if name and name not in there:
+        raise ValueError(f"no adapter {name!r}; there are {', '.join(there) or 'none'}")
 
 
 def _blocks(request: Request, settings: Settings, groups: Sequence[Group]) -> int:

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serving_engine.blocks import Floats, Group, Rows, Slots
-from serving_engine.checkpoint import read_config, read_tensors
+from serving_engine.checkpoint import read_adapters, read_config, read_tensors
 
 
 @dataclass(frozen=True)
 class Piece:
     """What one step computes of one sequence: `tokens` at positions from `start` on. `tables` has the blocks of its
-    rows, for each group of layers. Logits are wanted of the last `answers` tokens."""
+    rows, for each group of layers. Logits are wanted of the last `answers` tokens. The network has the changes of
+    an `adapter`."""
 
     tokens: Sequence[int]
     start: int
     tables: Sequence[Sequence[int]]
     answers: int
+    adapter: str = ""
 
     @property
     def end(self) -> int:
@@ -39,6 +41,7 @@ class Model:
 
     def __init__(self, folder: Path) -> None:
         self.config, self.tensors = read_config(folder), read_tensors(folder)
+        self.adapters = read_adapters(folder)
         self.vocabulary = len(self.tensors["lm_head.weight"])
         dims = self.config.head_dim
         self.frequencies = self.config.theta ** (-np.arange(0, dims, 2) / dims)
@@ -73,6 +76,7 @@ class Model:
         queries = self._turned(f"{name}.self_attn.q", h, at)
         keys = self._turned(f"{name}.self_attn.k", h, at)
         values = h @ self.tensors[f"{name}.self_attn.v_proj.weight"].T
+        values = self._changed(f"{name}.self_attn.v_proj.weight", h, values, pieces)
         slots = [piece.slots(group, rows.size, piece.start, piece.end) for piece in pieces]
         rows.write(place, np.concatenate(slots), keys.reshape(len(x), -1), values)
         cuts = np.cumsum([len(piece.tokens) for piece in pieces])[:-1]
@@ -80,6 +84,16 @@ class Model:
         out: Floats = np.concatenate([self._attention(piece, part, rows, group, place) for piece, part in parts])
         x = x + out @ self.tensors[f"{name}.self_attn.o_proj.weight"].T
         return x + self._feed_forward(f"{name}.mlp", self._normed(x, f"{name}.post_attention_layernorm.weight"))
+
+    def _changed(self, name: str, h: Floats, given: Floats, pieces: Sequence[Piece]) -> Floats:
+        """Add to what a tensor gives what the adapter of each piece adds."""
+        at = 0
+        for piece in pieces:
+            end = at + len(piece.tokens)
+            if change := self.adapters.get(piece.adapter, {}).get(name):
+                given[at:end] += h[at:end] @ change.down.T @ change.up.T
+            at = end
+        return given
 
     def _attention(self, piece: Piece, queries: Floats, rows: Rows, group: int, place: int) -> Floats:
         """Attend from queries of one sequence, [n, heads, d], to the rows that they see; give [n, heads * d]."""

@@ -1,7 +1,7 @@
 """Finds blocks that were computed before, by what their rows depend on.
 
-A row depends on its token and on all tokens before it. So the key of a block is made of its tokens and of the key
-of the block before it; that of the first block, of the request's salt."""
+A row depends on its token, on all tokens before it, and on the adapter. So the key of a block is made of its tokens
+and of the key of the block before it; that of the first block, of the request's salt and its adapter."""
 
 from __future__ import annotations
 
@@ -25,19 +25,24 @@ class PrefixCache:
         self.names: dict[int, Name] = {}
         """The group and the key under which a block is found."""
 
-    def root(self, salt: str) -> bytes:
+    def root(self, salt: str, adapter: str = "") -> bytes:
         """Give what stands for the key before the first block's."""
-        return hashlib.sha256(b"salt " + salt.encode()).digest()
+        return hashlib.sha256(self.adapted(adapter) + b"salt " + salt.encode()).digest()
+
+    def adapted(self, name: str) -> bytes:
+        """Give what stands for an adapter in a key; names end, so that no name and salt are those of others."""
+        return name.encode() + b"\0"
 
     def key(self, parent: bytes, tokens: Sequence[int]) -> bytes:
         """Give the key of a block: its tokens, behind the block of key `parent`."""
         return hashlib.sha256(parent + np.asarray(tokens, np.int64).tobytes()).digest()
 
-    def keys(self, salt: str, tokens: Sequence[int], known: Sequence[bytes] = ()) -> list[bytes]:
+    def keys(self, salt: str, tokens: Sequence[int], known: Sequence[bytes] = (), adapter: str = "") -> list[bytes]:
         """Give the keys of all full blocks of a text. `known` are those of its first blocks."""
+        root = self.root(salt, adapter)
         found = list(known)
         for start in range(len(found) * self.size, len(tokens) - self.size + 1, self.size):
-            found.append(self.key(found[-1] if found else self.root(salt), tokens[start : start + self.size]))
+            found.append(self.key(found[-1] if found else root, tokens[start : start + self.size]))
         return found
 
     def find(self, keys: Sequence[bytes], rows: int, host: Collection[Name] = ()) -> list[list[int]]:

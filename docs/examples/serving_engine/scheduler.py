@@ -34,7 +34,8 @@ class Work:
         start = self.sequence.computed
         tokens = [*self.sequence.tokens[start : start + self.count], *self.drafts]
         answers = 1 + len(self.drafts) if self.complete else 0
-        return Piece(tokens, start, self.sequence.tables, answers)
+        adapter = self.sequence.request.adapter
+        return Piece(tokens, start, self.sequence.tables, answers, adapter)
 
 
 class Scheduler:

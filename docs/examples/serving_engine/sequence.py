@@ -57,6 +57,7 @@ class Request:
     bias: Mapping[int, float]
     logprobs: int | None
     stop: int | None
+    adapter: str = ""
 
 
 @dataclass(eq=False)

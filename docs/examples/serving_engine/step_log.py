@@ -79,7 +79,12 @@ class StepLog:
     def added(self, sequence: Sequence) -> None:
         """Tell of a request; its other samples are forks of the first one."""
         self.tokens[sequence] = len(sequence.tokens)
-        self.write(add=name(sequence), tokens=sequence.tokens, salt=sequence.request.salt)
+        self.write(add=name(sequence), tokens=sequence.tokens, **self.shares(sequence))
+
+    def shares(self, sequence: Sequence) -> dict[str, str]:
+        """Tell what requests must have alike to share rows."""
+        adapter = sequence.request.adapter
+        return {"salt": sequence.request.salt, **({"adapter": adapter} if adapter else {})}
 
     def forked(self, parent: Sequence, child: Sequence) -> None:
         """Tell of another sample: it has the text and the tables of the first."""

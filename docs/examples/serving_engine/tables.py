@@ -25,7 +25,7 @@ class Tables:
         """Let a sequence begin with blocks that the prefix cache has."""
         sequence.tables = [[] for _ in self.rows.groups]
         if self.prefix_cache:
-            sequence.keys = self.cache.keys(sequence.request.salt, sequence.tokens, sequence.keys)
+            sequence.keys = self.keys(sequence)
             sequence.tables = self.found(sequence)
         for table in sequence.tables:
             for block in table:
@@ -33,6 +33,11 @@ class Tables:
         self.load(sequence)
         sequence.published = len(sequence.tables[0])
         sequence.computed = sequence.published * self.size
+
+    def keys(self, sequence: Sequence) -> list[bytes]:
+        """Give the keys of a sequence's full blocks."""
+        request = sequence.request
+        return self.cache.keys(request.salt, sequence.tokens, sequence.keys, request.adapter)
 
     def found(self, sequence: Sequence) -> list[list[int]]:
         """Give the blocks that a sequence can begin with; none of the host's, if there is no room for them."""
@@ -108,7 +113,7 @@ class Tables:
     def publish(self, sequence: Sequence) -> None:
         """Offer the full blocks that are new to the prefix cache."""
         full = sequence.computed // self.size
-        sequence.keys = self.cache.keys(sequence.request.salt, sequence.tokens, sequence.keys)
+        sequence.keys = self.keys(sequence)
         for group, table in enumerate(sequence.tables):
             for index in range(sequence.published, full):
                 self.cache.publish(group, sequence.keys[index], table[index])

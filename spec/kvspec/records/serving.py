@@ -47,6 +47,8 @@ class ServingProbe(Part):
     vocabulary: Count
     lost: list[str]
     """What these layers cannot show."""
+    adapters: list[str] = []  # noqa: RUF012  (msgspec copies it)
+    """The adapters that it has."""
 
 
 class ServingPrecision(Part):

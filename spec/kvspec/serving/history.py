@@ -8,7 +8,8 @@
     step 2; cancel c; wait     let the engine work, cancel a request, wait for all others
 
 A request's text is its prompt, and behind it what it was answered, once somebody waited for that. `samples=2` asks
-for several answers to one prompt, and `salt=x` for rows that requests with another salt do not share."""
+for several answers to one prompt, `salt=x` for rows that requests with another salt do not share, and `adapter=x`
+for an answer by the model with this adapter."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from kvspec.errors import BadInput
 
 MOST_TOKENS, MOST_STEPS, MOST_NEW, MOST_SAMPLES = 2048, 20_000, 256, 16
 """Tokens of a part of a prompt, steps of a history, tokens of an answer, and samples of a request."""
+
+OPTIONS = ("new", "samples", "salt", "adapter", "stop")
 
 DOES = ("ask", "submit", "step", "cancel", "wait")
 
@@ -57,12 +60,13 @@ class Step:
     salt: str = ""
     count: int = 0
     stop: int = field(default=0, repr=False)
+    adapter: str = ""
 
     def __str__(self) -> str:
         words = [self.do, *filter(None, (self.name,)), *map(str, self.parts)]
         words += [str(self.count)] * (self.do == "step") + [f"new={self.new}"] * (self.new != 1)
         words += [f"samples={self.samples}"] * (self.samples != 1) + [f"salt={self.salt}"] * bool(self.salt)
-        words += [f"stop={self.stop}"] * bool(self.stop)
+        words += [f"adapter={self.adapter}"] * bool(self.adapter) + [f"stop={self.stop}"] * bool(self.stop)
         return " ".join(words)
 
     @property
@@ -116,17 +120,16 @@ def _step(text: str) -> Step:
 def _request(text: str, do: str, words: list[str]) -> Step:
     given = dict(word.split("=", 1) for word in words if "=" in word)
     bare = [word for word in words if "=" not in word]
-    if strange := sorted(set(given) - {"new", "samples", "salt", "stop"}):
-        raise BadInput(f"{text.strip()!r}: {strange[0][:40]} is none of new, samples, salt, stop")
+    if strange := sorted(set(given) - set(OPTIONS)):
+        raise BadInput(f"{text.strip()!r}: {strange[0][:40]} is none of {', '.join(OPTIONS)}")
     if len(bare) < 2:
         raise BadInput(f"{text.strip()!r}: a request has a name and tokens, such as 'ask a 20'")
-    if salt := given.get("salt", ""):
-        _name(text, salt)
+    salt, adapter = (_name(text, word) if (word := given.get(option, "")) else "" for option in ("salt", "adapter"))
     parts = tuple(_part(text, word) for word in bare[1:])
     new = _number(text, given.get("new", "1"), 1, MOST_NEW)
     samples = _number(text, given.get("samples", "1"), 1, MOST_SAMPLES)
     stop = _number(text, given.get("stop", "0"), 0, MOST_NEW)
-    return Step(do, _name(text, bare[0]), parts, new, samples, salt, stop=stop)
+    return Step(do, _name(text, bare[0]), parts, new, samples, salt, stop=stop, adapter=adapter)
 
 
 _PART = re.compile(

@@ -25,7 +25,8 @@ def reused(words: str) -> list[Asked]:
     asked = []
     for number, step in enumerate(history(words)):
         prompt = tuple(range(20 * number, 20 * number + 20))
-        asked.append(Asked(number, step, Request(prompt, step.new, step.samples, step.salt), True))
+        request = Request(prompt, step.new, step.samples, step.salt, adapter=step.adapter)
+        asked.append(Asked(number, step, request, True))
     asked[-1].answer = Answer((), 16)
     return asked
 
@@ -37,9 +38,16 @@ def judged(asked: list[Asked]) -> list[Wrong]:
 
 @pytest.mark.parametrize(
     ("words", "clause"),
-    [("ask a 20; ask b 20", "SERVE-3"), ("ask a 20 salt=x; ask b 20 salt=y", "SERVE-8"), ("ask a 20", "SERVE-3")],
+    [
+        ("ask a 20; ask b 20", "SERVE-3"),
+        ("ask a 20 salt=x; ask b 20 salt=y", "SERVE-8"),
+        ("ask a 20 adapter=x; ask b 20 adapter=y", "SERVE-19"),
+        ("ask a 20", "SERVE-3"),
+    ],
 )
-def test_rows_that_nobody_computed_are_blamed_on_the_salt_only_if_there_are_two(words: str, clause: str) -> None:
+def test_rows_that_nobody_computed_are_blamed_on_the_salt_or_the_adapter_only_if_there_are_two(
+    words: str, clause: str
+) -> None:
     asked = reused(words)
     wrong = judged(asked)
     assert [w.request for w in wrong] == [len(asked) - 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -21,9 +22,9 @@ LAYERS = "window 6,full,window 6"
 
 
 @cache
-def written() -> tuple[Probe, Path]:
-    """Write the probe that the engine loads."""
-    probe, folder = engines.small("qwen3", LAYERS), Path(tempfile.mkdtemp())
+def written(adapters: bool = False) -> tuple[Probe, Path]:
+    """Write the probe that the engine loads, with or without adapters."""
+    probe, folder = replace(engines.small("qwen3", LAYERS), adapters=adapters), Path(tempfile.mkdtemp())
     probe.write(folder)
     return probe, folder
 
@@ -46,8 +47,8 @@ class First(Run):
 
 def judged(variant: Variant, requests: int = REQUESTS, seed: int = 0, kind: type[Run] = Sure) -> Run:
     """Ask the engine with a fault until one failure is found, or so many requests were asked."""
-    probe, folder = written()
     settings = dict(variant.settings)
+    probe, folder = written(settings.pop("adapters", False))
     rows = settings.setdefault("rows", "int8" if variant.id.startswith("rows/") else "f32")
     precision = Precision(rows="q8_0" if rows == "int8" else None)
     with variant.planted():

@@ -27,7 +27,8 @@ def driver(folder: str | Path, **settings: Any) -> Stepped:
     """The engine with a small pool."""
     chosen = Settings(**{**SMALL, **settings})
     sizes = {name: getattr(chosen, theirs) for name, theirs in THEIRS.items()}
-    declared = Declared("planted", can=frozenset(CAN), **sizes)
+    more = set() if _model(str(folder)).adapters else {"adapters"}
+    declared = Declared("planted", can=frozenset(CAN) - more, **sizes)
     return Stepped(lambda: Engine(_model(str(folder)), chosen), declared)
 
 

@@ -170,10 +170,10 @@ class _OneLayer:
         return Distances(self.precision, self.expected, *bounds).add(reading)
 
     def _prints(self, reading: Reading, low: Float64, high: Float64) -> Reading:
-        if not self.number:
+        if not self.number and not self.probe.adapters:
             return reading
         if not self.sure:
             return replace(reading, untold=(*reading.untold, "fingerprints, as a layer below is wrong already"))
         share = (low[self.block.sums[0]] + high[self.block.sums[0]]) / 2 / self.probe.layout.ballast
         bounds = low[self.block.prints] / share, high[self.block.prints] / share
-        return prints.add(reading, self.expected, self.precision, *bounds)
+        return prints.add(reading, self.probe, self.expected, self.precision, *bounds)

@@ -18,6 +18,7 @@ from kvadapters.probe.arrays import Float64, Mask
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.reader.common import views
 from kvadapters.probe.reader.precision import Precision
+from kvadapters.probe.reader.prints import bound_of
 from kvadapters.probe.weights import AMPLITUDE, PAIRS
 from kvspec.errors import BadInput
 
@@ -119,8 +120,8 @@ class Choice:
                 np.expm1(2 * scores) + precision.relative
             )
             errors[:, block.distance] += precision.absolute
-            if number:  # rows of the first layer carry no fingerprint
-                errors[:, block.prints] = precision.fingerprint(number)
+            if number or self.probe.adapters:  # else rows of the first layer carry no fingerprint
+                errors[:, block.prints] = bound_of(self.probe, precision, number)
         norms = np.sqrt((hidden**2).mean(-1))
         found: Float64 = (errors * np.abs(self.probe.network.output[ids])).sum(-1) / norms
         return found

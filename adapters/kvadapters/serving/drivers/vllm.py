@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ import vllm  # noqa: E402
 from vllm import EngineArgs, LLMEngine, SamplingParams  # noqa: E402
 from vllm.config import KVEventsConfig  # noqa: E402
 from vllm.exceptions import VLLMClientError  # noqa: E402
+from vllm.lora.request import LoRARequest  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 from kvadapters.serving.step_log import VARIABLE  # noqa: E402
@@ -62,6 +64,7 @@ def driver(wanted: Wanted) -> Driver:
     if drafts := wanted.drafts:
         ngrams = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
         flags["speculative_config"] = {"method": "ngram", "num_speculative_tokens": drafts, **ngrams}
+    flags |= {"enable_lora": True, "max_loras": len(adapters)} if (adapters := _adapters(wanted.folder)) else {}
     return VLLM(wanted.folder, flags)
 
 
@@ -70,6 +73,7 @@ class VLLM(Driver):
 
     def __init__(self, folder: str, flags: Mapping[str, Any]) -> None:
         self.folder, self.flags, self.counted, self.asked = folder, flags, Counter[str](), 0
+        self.adapters = _adapters(folder)
         self._start()
         self.declared = self._declared(flags)
 
@@ -89,7 +93,8 @@ class VLLM(Driver):
         had |= {"blocks": config.cache_config.num_gpu_blocks}
         had |= {"drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0}
         said = " ".join(f"{name}={value}" for name, value in {**flags, "enforce_eager": True}.items())
-        can = CAN.keys() - {"ranks"} - ({"samples"} if had["drafts"] else set())  # it takes no bias beside drafts
+        can = CAN.keys() - {"ranks"} - (set() if self.adapters else {"adapters"})
+        can -= {"samples"} if had["drafts"] else set()  # it takes no bias beside drafts
         return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(can), **had)
 
     def submit(self, request: Request) -> Any:
@@ -107,7 +112,8 @@ class VLLM(Driver):
         name = str(self.asked)
         self.asked += 1
         try:
-            self.engine.add_request(name, {"prompt_token_ids": list(request.tokens), **salt}, asking)
+            prompt = {"prompt_token_ids": list(request.tokens), **salt}
+            self.engine.add_request(name, prompt, asking, lora_request=self.adapters.get(request.adapter))
         except (ValueError, VLLMClientError) as e:
             raise Refused("", str(e)) from None
         return name
@@ -148,6 +154,12 @@ class VLLM(Driver):
     def close(self) -> None:
         """Let the engine go."""
         self.engine.engine_core.shutdown()
+
+
+def _adapters(folder: str) -> dict[str, LoRARequest]:
+    """Give the adapters of a probe by name, if it has any."""
+    found = sorted(path.parent for path in Path(folder).glob("adapters/*/adapter_config.json"))
+    return {path.name: LoRARequest(path.name, number, str(path)) for number, path in enumerate(found, 1)}
 
 
 def _answer(output: Any) -> Answer:

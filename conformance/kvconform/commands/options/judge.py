@@ -167,6 +167,7 @@ def probe(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", default="safetensors", help="the format of the checkpoint: safetensors, gguf, onnx or mlx"
     )
+    parser.add_argument("--adapters", action="store_true", help="write two adapters (LoRA), x and y, beside it")
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
 

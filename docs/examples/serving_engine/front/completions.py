@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import time
 from typing import Any
@@ -31,11 +31,17 @@ class Completion:
 
 
 class Dialogue:
-    """Reads requests and writes answers in the words of one checkpoint."""
+    """Reads requests and writes answers in the words of one checkpoint. An adapter is asked by its name, as a
+    model."""
 
-    def __init__(self, words: Mapping[str, int], model: str) -> None:
-        self.ids, self.model = words, model
+    def __init__(self, words: Mapping[str, int], model: str, adapters: Collection[str] = ()) -> None:
+        self.ids, self.model, self.adapters = words, model, adapters
         self.words = {i: word for word, i in words.items()}
+
+    @property
+    def models(self) -> list[str]:
+        """The names that a request may ask: the checkpoint's, and those of its adapters."""
+        return [self.model, *self.adapters]
 
     def read(self, said: Any) -> Completion:
         """Read a request. Raises ValueError for what is not served."""
@@ -56,6 +62,7 @@ class Dialogue:
             "salt": _text(said, "cache_salt"),
             "bias": {int(i): float(more) for i, more in (said.get("logit_bias") or {}).items()},
             "stop": stops[0] if stops else None,
+            "adapter": said["model"] if said.get("model") in self.adapters else "",
         }
         top = len(self.words) if top == -1 else min(top, len(self.words))
         return Completion(self._prompt(said.get("prompt")), options, top, bool(said.get("return_token_ids")))

@@ -109,7 +109,9 @@ class Handler(BaseHTTPRequestHandler):
         """Say that the server is there, which model it has, or what it has counted."""
         models = {
             "object": "list",
-            "data": [{"id": self.dialogue.model, "object": "model", "owned_by": "serving_engine"}],
+            "data": [
+                {"id": name, "object": "model", "owned_by": "serving_engine"} for name in self.dialogue.models
+            ],
         }
         pages = {"/health": {}, "/v1/models": models, "/counts": self.desk.engine.counts()}
         if self.path in pages:
