@@ -23,7 +23,7 @@ SHORT = 6
 AMONG = (
     *(
         "prefix/no-parent",
-        "adapters/no-adapter",
+        "prefix/no-adapter",
         "prefix/told-as-a-whole",
         "speculation/row-beyond-the-length",
         "batch/outputs-change-places",
