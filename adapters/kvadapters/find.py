@@ -52,6 +52,8 @@ ENGINES = {
     "transformers-dynamic": "kvadapters.engines.transformers.caches:growing",
     "transformers-sliding": "kvadapters.engines.transformers.caches:sliding",
     "transformers-static": "kvadapters.engines.transformers.caches:bounded",
+    "transformers-keyed": "kvadapters.engines.transformers.batching.keyed:keyed",
+    "transformers-paged": "kvadapters.engines.transformers.batching.paged:paged",
     "transformers-store": "kvadapters.engines.transformers.store:store",
     "transformers-static-sliding": "kvadapters.engines.transformers.caches:static_sliding",
     "transformers-batch": "kvadapters.engines.transformers.batch:ragged",

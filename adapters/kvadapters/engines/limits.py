@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kvspec.errors import Unsupported
-from kvspec.geometry import DTYPES, Config
+from kvspec.geometry import DTYPES, Array, Config, Pair, fits
 
 
 def one_width(config: Config, multiple: int = 1) -> int:
@@ -32,3 +32,9 @@ def one_of(config: Config, dtypes: Collection[str]) -> str:
     if config.dtype in DTYPES and config.dtype not in dtypes:
         raise Unsupported(f"no rows of {config.dtype}")
     return config.dtype
+
+
+def check_rows(config: Config, keys: Array, values: Array) -> None:
+    """Raise ValueError for rows that no projection of this model makes."""
+    if not fits(config, Pair(keys, values)):
+        raise ValueError(f"rows {keys.shape} and {values.shape} of {keys.dtype}")

@@ -18,7 +18,7 @@ try:
     from sglang.srt.mem_cache.allocator.token import TokenToKVPoolAllocator
     from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool, ReqToTokenPool
 
-    from kvadapters.engines.sglang.keyed import settings
+    from kvadapters.engines.sglang.settings import settings
     from kvadapters.engines.torch import DTYPES
     from kvadapters.update import UpdateAdapter, from_update
 except ImportError as e:

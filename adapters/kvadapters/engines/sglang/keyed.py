@@ -33,8 +33,9 @@ try:
     from sglang.srt.mem_cache.memory_pool import ReqToTokenPool
     from sglang.srt.mem_cache.unified_cache.components import ComponentType
     from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
-    from sglang.srt.runtime_context import get_context, get_parallel
     from sglang.srt.sampling.sampling_params import SamplingParams
+
+    from kvadapters.engines.sglang.settings import settings
 except ImportError as e:
     raise CannotRun(f"SGLang cannot be imported ({e}); nox -s engines-sglang-keyed installs it") from e
 
@@ -121,13 +122,6 @@ class Pool(Mapped):
 
 
 CLAIM = {"without": ["propose", "accept", "abort", "evict", "media", "rows"], "duplicates": "any", "evicts": "any"}
-
-
-def settings() -> None:
-    """Give SGLang the settings that its tree and its pools ask for."""
-    backends = dict.fromkeys(("attention_backend", "prefill_attention_backend"), "torch_native")
-    get_context().override_server_args(device="cpu", skip_tokenizer_init=True, **backends).install()
-    get_parallel().override_permanently(dp_rank=None)
 
 
 def keyed() -> OneKind:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kvadapters.engines.limits import one_of, one_width
+from kvadapters.engines.limits import check_rows, one_of, one_width
 from kvadapters.one_kind import OneKind
 from kvadapters.pools import Pool
 from kvspec.contract import Pair
@@ -24,21 +24,10 @@ try:
     import tvm
     from tvm.relax.frontend.nn.llm import kv_cache as kernels
     from tvm_ffi import Shape, convert
+
+    from kvadapters.engines.tvm.runtime import FLOATS, call, tensor
 except ImportError as e:
     raise CannotRun(f"TVM cannot be imported ({e}); pip install 'kvconform[tvm]'") from e
-
-FLOATS = {"f32": "float32", "f16": "float16"}
-"""The dtypes for which LLVM builds all of these kernels."""
-
-
-def tensor(array: Array) -> Any:
-    """An array of TVM."""
-    return tvm.runtime.tensor(array)
-
-
-def call(name: str) -> Any:
-    """A function of the runtime."""
-    return tvm.get_global_func(f"vm.builtin.{name}")
 
 
 @cached
@@ -71,7 +60,7 @@ class Paged(Pool):
         done, own = convert(lambda *_: None), self.kernels  # nobody looks at what attention gives
         attend = [["tirx", done] for _ in range(7)]
         room = Shape([8, (pages - 1) * size, pages * size, size, 0])
-        like = tvm.runtime.tensor(np.zeros((), DTYPES[self.config.dtype]))
+        like = tensor(np.zeros((), DTYPES[self.config.dtype]))
         return call("paged_attention_kv_cache_create")(
             *(room, Shape([0, 1]), heads, heads, dim, dim, Shape([0]), False, 0, 1.0, 1e4, None, like),
             *(own["append"], None, *attend, [], [done], own["split"], own["page"], own["show"], own["compact"]),
@@ -93,13 +82,11 @@ class Paged(Pool):
         """Do a forward pass, of some rows. Raises ValueError for rows that no projection of this model makes."""
         if not (n := keys.shape[2]):
             return
-        wanted = self.config.shape("k", n)
-        if not (keys.shape == values.shape == wanted and keys.dtype == values.dtype == DTYPES[self.config.dtype]):
-            raise ValueError(f"rows {keys.shape} and {values.shape} of {keys.dtype} for {wanted}")
+        check_rows(self.config, keys, values)
         fused = np.concatenate([a[0].swapaxes(0, 1) for a in (np.zeros_like(keys), keys, values)], 1)
         call("kv_state_begin_forward")(self.cache, Shape([sequence]), Shape([n]))
-        out = tvm.runtime.tensor(np.zeros((n, *wanted[1::2]), fused.dtype))
-        call("attention_kv_cache_attention_with_fused_qkv")(self.cache, 0, 1.0, tvm.runtime.tensor(fused), out)
+        out = tensor(np.zeros((n, *keys.shape[1::2]), fused.dtype))
+        call("attention_kv_cache_attention_with_fused_qkv")(self.cache, 0, 1.0, tensor(fused), out)
         call("kv_state_end_forward")(self.cache)
 
     def truncate(self, sequence: int, to: int) -> None:
@@ -118,7 +105,7 @@ class Paged(Pool):
     def read_sequence(self, sequence: int) -> Pair:
         """What the call for debugging shows. It is not asked for no rows."""
         n, heads, dim = self.length(sequence), self.config.kv_heads, self.config.k_dim
-        found = [tvm.runtime.tensor(np.zeros((1, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
+        found = [tensor(np.zeros((1, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
         if n:
             call("attention_kv_cache_debug_get_kv")(self.cache, sequence, 0, n, *found)
         return Pair(*(a.numpy()[0].swapaxes(0, 1) for a in found))

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvadapters.engines.limits import check_rows
 from kvspec.errors import CannotRun
-from kvspec.geometry import DTYPES, Array, Config, Pair, fits, valid
+from kvspec.geometry import DTYPES, Array, Config, valid
 
 try:
     import torch
     import vllm
-    from vllm.sampling_params import SamplingParams
     from vllm.v1.core.kv_cache_manager import KVCacheManager
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-    from vllm.v1.request import Request
 
-    from kvadapters.engines.vllm.keyed import LONGEST
+    from kvadapters.engines.vllm.requests import LONGEST, plain
     from kvadapters.update import from_update
 except ImportError as e:
     raise CannotRun(f"vLLM cannot be imported ({e}); pip install 'kvconform[vllm]'") from e
@@ -41,15 +40,14 @@ class One:
 
     def begin(self) -> None:
         """Make a request."""
-        self.request = Request("one", [0], SamplingParams(max_tokens=LONGEST), None)
+        self.request = plain("one", [0])
 
     def append(self, keys: Array, values: Array) -> tuple[Array, Array]:
         """Allocate slots, and write rows there. Raises ValueError for rows that this model does not make."""
         if not (n := keys.shape[2]):
             return self.seen()
         at = self.request.num_computed_tokens
-        if not fits(self.config, Pair(keys, values)):
-            raise ValueError(f"rows {keys.shape} and {values.shape} of {keys.dtype}")
+        check_rows(self.config, keys, values)
         if self.manager.allocate_slots(self.request, n) is None:
             raise ValueError(f"no blocks for {n} tokens")
         self.request.num_computed_tokens += n

@@ -16,26 +16,21 @@ import numpy as np
 
 from kvadapters.keyed import Mapped
 from kvadapters.one_kind import OneKind
-from kvspec.contract import Request as Wanted
+from kvspec.contract import Request
 from kvspec.errors import CannotRun
 from kvspec.geometry import Array, Config
 
 try:
     import torch
     import vllm
-    from vllm.lora.request import LoRARequest
-    from vllm.multimodal.inputs import MultiModalFeatureSpec, PlaceholderRange
-    from vllm.sampling_params import SamplingParams
     from vllm.utils.hashing import sha256
     from vllm.v1.core.kv_cache_manager import KVCacheManager
     from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
     from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
-    from vllm.v1.request import Request
+
+    from kvadapters.engines.vllm.requests import LONGEST, request
 except ImportError as e:
     raise CannotRun(f"vLLM cannot be imported ({e}); pip install 'kvconform[vllm]'") from e
-
-LONGEST = 1 << 20
-"""Tokens of a request at most."""
 
 
 class Pool(Mapped):
@@ -53,15 +48,9 @@ class Pool(Mapped):
         init_none_hash(sha256)
         self.hasher, self.names = get_request_block_hasher(size, sha256), count()
 
-    def found(self, wanted: Wanted) -> tuple[Any, int]:
+    def found(self, wanted: Request) -> tuple[Any, int]:
         """Make a request of vLLM, and look blocks up."""
-        tokens, adapter, salt, media = wanted
-        items = sorted(media, key=lambda item: item[1])
-        features = [MultiModalFeatureSpec(None, "image", x, PlaceholderRange(at, 1)) for x, at in items]
-        lora = LoRARequest(adapter, int.from_bytes(adapter.encode()), "/") if adapter else None
-        how = {"mm_features": features, "lora_request": lora, "cache_salt": salt or None}
-        sampling, name = SamplingParams(max_tokens=LONGEST), str(next(self.names))
-        new = Request(name, list(tokens), sampling, None, **how, block_hasher=self.hasher)
+        new = request(str(next(self.names)), wanted, self.hasher)
         blocks, hit, _ = self.manager.get_computed_blocks(new)
         new.found = hit, blocks
         return new, int(hit)

@@ -1,0 +1,1 @@
+"""Hugging Face transformers: the pages of its continuous batching."""
