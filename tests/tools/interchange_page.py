@@ -2,8 +2,8 @@
 
 Worked examples of MOVE and ROW that pack something are judged on every pair of adapters, and on each adapter whose
 parcels cross a real carrier. Quick runs of `tools.interchange` and `tools.carriers` judge more, and take longer.
-`--engines` judges released engines that pack and unpack, where TVM and transformers are installed, and writes that
-part of the page alone. Ends with status 1 if an example fails.
+`--engines` judges released engines that pack and unpack, where TVM, transformers and mlx-lm are installed, and
+writes that part of the page alone. Ends with status 1 if an example fails.
 """
 
 from __future__ import annotations
@@ -53,13 +53,14 @@ loopback, LMCache's memory and its disk.
 """
 
 
-ENGINES = ("reference", "tvm-growing", "transformers-dynamic")
+ENGINES = ("reference", "tvm-growing", "transformers-dynamic", "mlx-growing")
 """Released engines whose rows leave a cache and come back, and the reference."""
 
 OF_ENGINES = "## Released engines\n"
 ENGINES_TEXT = """{head}
-TVM exports a checkpoint of a sequence, and transformers hands on the rows of a cache. Their adapters make parcels
-of these, and take them from each other. The examples are those that all can do: growing caches of one sequence.
+TVM exports a checkpoint of a sequence, transformers hands on the rows of a cache, and mlx-lm its state. Their
+adapters make parcels of these, and take them from each other. The examples are those that all can do: growing
+caches of one sequence.
 `python -m tools.interchange_page --engines` makes this part.
 
 {pairs}

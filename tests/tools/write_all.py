@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import runpy
 
-TOOLS = ("schemas", "spec_pages", "features_table", "pages_table")
+TOOLS = ("schemas", "spec_pages", "features_table", "bookkeeping")
 
 if __name__ == "__main__":
     for tool in TOOLS:

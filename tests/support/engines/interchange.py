@@ -58,7 +58,7 @@ class OfEngines(Between):
 
     def describe(self) -> dict[str, Any]:
         """Growing caches of one sequence, with heads of one width."""
-        growing = {"level": "visible", "with": ["offset", "rewind", "free", "bits", "zero", "batch"]}
+        growing = {"level": "visible", "with": ["offset", "rewind", "bits", "zero", "batch"]}
         parcels = {"level": "visible", "with": ["pack", "unpack"]}
         limits = {"dims": {"equal": True}, "batch": 1, "rows": 1024}
         said = {"dtypes": ["f32", "f16"], "limits": limits, "chapters": {"growing": growing, "parcels": parcels}}

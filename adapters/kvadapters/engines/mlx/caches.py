@@ -58,6 +58,17 @@ def loaded(fresh: Any, file: bytes) -> Any:
     return cache
 
 
+def rows(cache: Any) -> tuple[Any, Any]:
+    """The rows of a cache's state, which has room behind them."""
+    keys, values, n = cache.state
+    return keys[..., :n, :], values[..., :n, :]
+
+
+def of_rows(cache: Any, keys: Any, values: Any) -> None:
+    """Set the state of a cache."""
+    cache.state = keys, values, keys.shape[2]
+
+
 def adapter(
     name: str,
     kind: str,
@@ -107,9 +118,10 @@ ROTATES = {"ring.rewind": "below", "ring.keeps": "window - 1"}
 """A full one writes over its oldest row, and cannot be trimmed."""
 
 BYTES: dict[str, Any] = {"held": lambda cache: cache.nbytes}
+HANDED_ON: dict[str, Any] = {"pack": rows, "unpack": of_rows}
 
 growing = adapter(
-    "growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK, **ROUNDS, **BYTES
+    "growing", "growing", lambda config: caches.KVCache(), KERNEL, **LENGTH, **MASK, **ROUNDS, **BYTES, **HANDED_ON
 )
 """Rounds as in `speculative_generate_step`: drafts are updates, and those that were not accepted are trimmed."""
 concatenate = adapter(
