@@ -107,6 +107,10 @@ class Trace:
         """Keep the first n operations."""
         return Trace(self.kind, self.config, self.ops[:n])
 
+    def one_by_one(self) -> Trace:
+        """Write its runs out."""
+        return Trace(self.kind, self.config, tuple(part for op in self.ops for part in each_of(op)))
+
 
 def loads(text: str | bytes, where: str = "trace") -> Trace:
     """Read a trace from the text of a file; messages begin with `where`. Raises BadInput."""

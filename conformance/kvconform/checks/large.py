@@ -11,7 +11,6 @@ from kvconform.generate.large.boundaries import Size, sizes, too_large
 from kvconform.runner.under_test import AdapterUnderTest
 from kvconform.runner.verdict.tally import empty_coverage
 from kvspec.contract import CHAPTERS
-from kvspec.operations.table import each_of
 from kvspec.trace import Trace
 
 SHARE = 12
@@ -50,5 +49,5 @@ def _judge(under_test: AdapterUnderTest, size: Size) -> None:
 def _whole(trace: Trace, judged: Trace) -> bool:
     """Tell whether a trace that was fitted to an adapter still meets its boundary: only widths and dtype differ."""
     free = {"dtype": trace.config.dtype, "k_dim": trace.config.k_dim, "v_dim": trace.config.v_dim}
-    same = [part for op in judged.ops for part in each_of(op)] == [part for op in trace.ops for part in each_of(op)]
+    same = judged.one_by_one().ops == trace.one_by_one().ops
     return same and judged.config.changed(**free) == trace.config

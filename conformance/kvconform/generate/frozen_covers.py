@@ -35,7 +35,7 @@ class Cover:
     def traces(self) -> Iterator[Trace]:
         """Give its traces, shortest first."""
         for line in self.lines:
-            ops = tuple(map(read_operation, line.split("; ")))
+            ops = tuple(map(read_operation, notation.separated(line)))
             yield Trace(self.start.kind, self.start.config, ops, self.frozen.get(line))
 
 

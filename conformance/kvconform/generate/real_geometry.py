@@ -23,7 +23,6 @@ from kvspec.operations.table import (
     Operation,
     argument,
     cache_of,
-    each_of,
     listed,
     numbers_in,
     parts_of,
@@ -83,7 +82,7 @@ MOST_WORK = 1 << 22
 
 def work(trace: Trace) -> int:
     """Bound the products that the attention of a trace takes, as if every query saw every row."""
-    parts = [part for op in trace.ops for part in each_of(op)]
+    parts = trace.one_by_one().ops
     asks = [part for part in parts if part["op"] in TAKES_QUERIES]
     sequences, heads = (max(part.get(name) or 1 for part in parts) if parts else 1 for name in ("m", "heads"))
     config, rows = trace.config, sum(max(1, part.get("n") or 1) for part in parts)

@@ -32,6 +32,7 @@ from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
 from kvspec.notation import sentence
+from kvspec.operations.table import RUN
 from kvspec.records.run import Coverage, Failure, VerdictName
 from kvspec.trace import Trace
 
@@ -153,7 +154,7 @@ class AdapterUnderTest:
         """One trial, counted nowhere. What differs may be known, with its reason if that is wanted; then what lies
         behind it is judged too."""
         seen = self.run(trace, watch)
-        return self.explaining.explain(seen, partial(self._behind, seen), self.failure_of, reasons)
+        return self.explaining.explain(seen, partial(self._behind, seen), self.failure, reasons)
 
     def _behind(self, seen: TrialResult, deviating: Deviating) -> TrialResult:
         """A trial judged by oracles that deviate, as its session goes on. Where that cannot be, or something else
@@ -179,10 +180,6 @@ class AdapterUnderTest:
         """One trial by oracles that deviate, counted nowhere."""
         return self._on(trace, deviating)
 
-    def failure_of(self, seen: TrialResult) -> Failure:
-        """The entry of a failed trial, as yet without a source."""
-        return failure(seen, "", self.check)
-
     def afresh(self, trace: Trace, *before: Trace) -> TrialResult:
         """One trial in a new process, after these traces."""
         self._anew()
@@ -191,8 +188,12 @@ class AdapterUnderTest:
         return self.trial(trace)
 
     def judge(self, trace: Trace, source: str, watch: bool = False) -> TrialResult:
-        """One trial, counted; a failure is confirmed, shortened and kept."""
+        """One trial, counted; a failure is confirmed, shortened and kept. Where a run failed, its operations are
+        looked at one by one, to tell where it begins."""
         seen = self.trial(trace, watch)
+        if seen.failed and {op["times"] for op in trace.ops if op["op"] == RUN.name} == {1}:
+            begins = self.trial(trace.one_by_one(), watch)
+            seen = begins if begins.failed else seen
         self.tally.add(seen, source, self.check)
         if seen.known:
             self.failures.keep_known(seen, source)
@@ -248,8 +249,8 @@ class AdapterUnderTest:
                 some = form.some(held, varied.get(form.name, {}))
                 self.judge_all(form.suiting(some, self.adapter), form.name, of)
 
-    def failure(self, seen: TrialResult, source: str, deterministic: bool = True) -> Failure:
-        """The entry of a failed trial in this adapter's record."""
+    def failure(self, seen: TrialResult, source: str = "", deterministic: bool = True) -> Failure:
+        """The entry of a failed trial in this adapter's record; perhaps as yet without a source."""
         return failure(seen, source, self.check, deterministic)
 
     def repeats(self, seen: TrialResult) -> None:
@@ -275,10 +276,6 @@ class AdapterUnderTest:
         self.tally.present.update(places(clause, side.trace.kind))
         self.tally.differed[clause] += 1
         return kept
-
-    def explains(self, seen: TrialResult) -> bool:
-        """Whether a trace failed only in deviations that are known."""
-        return bool(seen.known)
 
     def require_no_difference(self) -> None:
         """Raise Differs, which shows the shortest trace, if anything differed in this check; DiffersAsKnown if

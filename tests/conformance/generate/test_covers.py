@@ -36,7 +36,7 @@ AGAIN = "run `python -m tools.freeze_vectors answers --write` in tests/, if the 
 
 
 def _ops(line: str) -> covers.Ops:
-    return tuple(notation.operation(text) for text in line.split("; "))
+    return notation.operations(line)
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda c: c.name)

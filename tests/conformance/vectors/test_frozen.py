@@ -102,7 +102,7 @@ def test_the_covering_set_is_chosen_as_it_is_frozen() -> None:
         frozen_covers.load("residency"),
     )
     assert [v.id for v in chosen] == [v["id"] for v in frozen("covering", "residency")]
-    happens = [vector_sources.happens(t) for cover in all_ for t in cover.traces()]
+    happens = [vector_sources.happens(t.one_by_one()) for cover in all_ for t in cover.traces()]
     assert set().union(*map(vector_sources.happens, (v.trace for v in chosen))) == set().union(*happens)
     assert len(chosen) < len(happens) / 10
 

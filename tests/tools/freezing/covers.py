@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvconform.generate import frozen_covers
-from kvconform.generate.covers import Closure, Walk, closure, walk
+from kvconform.generate.covers import Closure, Walk, closure, key_of, walk
 from kvconform.generate.frozen_covers import Cover, load, outcome_text, sign
 from kvconform.generate.registry import planned
 from kvconform.generate.strategies.plan_moves import Ops, Plan
@@ -21,9 +21,19 @@ from kvconform.judge.lockstep import observables
 from kvconform.oracle.reference import CitingReference, claims
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvspec import notation
+from kvspec.operations.table import RUN, length_of
 from kvspec.session.step import Step
 from kvspec.trace import Frozen, Outcome, Trace
 from kvworkshop.prove.identifiers import numbered_rows
+
+if TYPE_CHECKING:
+    from kvconform.oracle.abstract_state import Key
+
+Shown = dict["Key", list[str]]
+"""What is observed of each state and after its continuations, in their order."""
+
+LOOKED_AT = 2
+"""Operations of a path that are looked at one by one: a run of one saves nothing."""
 
 VERSION = 3
 """Version of the document."""
@@ -102,16 +112,28 @@ def _cover_text(c: dict[str, Any]) -> str:
 
 
 def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
-    """Build the cover: each transition followed by each continuation, shortest first.
+    """Build the cover, shortest first: each transition, followed by continuations that tell the state it reaches.
 
-    Moves that stay in their state (refusals, views) share one trace.
+    The first way to a state is followed by each continuation. On other ways they take turns: as many follow as tell
+    the state from each other state (the Wp-method: Fujiwara and others, Test selection based on finite state
+    models, 1991). Moves that stay in their state (refusals, views) share one trace. The way to a state is one run
+    and its last operation: what it shows on its way was looked at where those states were reached.
     """
-    found = dict[str, Ops]()
-    for path, move in [*closed.leaving, *_chained(closed.staying)]:
-        for continuation in plan.continuations(walk(plan.start, path + move).session):
-            whole = path + move + continuation
+    found, shown = dict[str, Ops](), _shown(plan, closed)
+    leaving = [] if plan.asks_alone else closed.leaving
+    for turn, (path, move) in enumerate([*leaving, *_chained(closed.staying)]):
+        there = walk(plan.start, path + move)
+        reached, after = key_of(plan, there), plan.continuations(there.session)
+        first = closed.states[reached] == path + move
+        for number in range(len(after)) if first else _telling(shown, reached, turn):
+            whole = _at_once(path) + move + after[number]
             found.setdefault(repr(whole), whole)
-    yield from sorted(found.values(), key=len)
+    yield from sorted(found.values(), key=lambda ops: sum(map(length_of, ops)))
+
+
+def _at_once(path: Ops) -> Ops:
+    """The same path, all of it but its last operation as one run."""
+    return ({"op": RUN.name, "times": 1, "ops": list(path[:-1])}, path[-1]) if len(path) > LOOKED_AT else path
 
 
 def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
@@ -123,20 +145,39 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
     return list(by_path.values())
 
 
+def _telling(shown: Shown, reached: Key, turn: int) -> list[int]:
+    """The continuation whose turn it is, and others as long as they tell the state from further ones; by number."""
+    told = [{key for key, other in shown.items() if seen not in other} for seen in shown[reached]]
+    chosen, known, first = list[int](), set["Key"](), turn % len(told)
+    for number in (*range(first, len(told)), *range(first)):
+        chosen += [number] if not chosen or told[number] - known else []
+        known |= told[number]
+    return chosen
+
+
 def told_apart(plan: Plan, closed: Closure) -> bool:
     """Whether the observations in each state, and after its continuations, differ from those of every other state.
 
     A frozen cover records this. A proof needs a stricter test: see `kvworkshop.prove.identifiers`.
     """
-    seen = set[str]()
-    for path in closed.states.values():
-        steps: list[str] = []
-        for continuation in [plan.look, *plan.continuations(walk(plan.start, path).session)]:
-            w = walk(plan.start, path + continuation)
-            numbers: dict[int, int] = {}
-            steps += [_renamed(s, w, numbers) for s in w.steps[max(0, len(path) - 1) :]]
-        seen.add(repr(steps))
-    return len(seen) == len(closed.states)
+    return len({repr(seen) for seen in _shown(plan, closed).values()}) == len(closed.states)
+
+
+def _shown(plan: Plan, closed: Closure) -> Shown:
+    """What each state shows, and after each of its continuations."""
+    return {
+        key: [_seen(plan, path, each) for each in plan.continuations(walk(plan.start, path).session)]
+        for key, path in closed.states.items()
+    }
+
+
+def _seen(plan: Plan, path: Ops, continuation: Ops) -> str:
+    """What is observed of a state, of a look at it, and after a continuation."""
+    steps = list[str]()
+    for each in (plan.look, continuation):
+        w, numbers = walk(plan.start, path + each), dict[int, int]()
+        steps += [_renamed(s, w, numbers) for s in w.steps[max(0, len(path) - 1) :]]
+    return repr(steps)
 
 
 def _renamed(step: Step, w: Walk, numbers: dict[int, int]) -> str:

@@ -22,7 +22,7 @@ from kvconform.vectors.vector import Vector
 from kvspec.contract import CHAPTERS, description
 from kvspec.errors import BadInput
 from kvspec.notation import from_sentence
-from kvspec.operations.table import each_of, length_of, takes_rows
+from kvspec.operations.table import length_of, takes_rows
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import index
 from kvspec.session.driver import Session
@@ -72,17 +72,12 @@ def _id(vector: Vector) -> str:
     return vector.id
 
 
-def written_out(trace: Trace) -> Trace:
-    """The trace with the operations of its runs one by one, which are then observed one by one."""
-    return Trace(trace.kind, trace.config, tuple(part for op in trace.ops for part in each_of(op)))
-
-
 def too_long(trace: Trace) -> str:
     """Why a trace is too long to be written out; empty where it is not."""
     steps = sum(map(length_of, trace.ops))
     if steps > MOST_STEPS:
         return f"its trace has {steps} operations, of at most {MOST_STEPS}"
-    given = sum(op.get("n", 1) for op in written_out(trace).ops if takes_rows(op))
+    given = sum(op.get("n", 1) for op in trace.one_by_one().ops if takes_rows(op))
     rows = max(given, trace.config.capacity or 0)
     return f"its trace has {rows} rows or slots, of at most {MOST_ROWS}" if rows > MOST_ROWS else ""
 
@@ -106,7 +101,7 @@ def _clause(m: dict[str, Any]) -> str:
 def _real(m: dict[str, Any], frozen: Vector | None) -> Vector | str:
     """The trace that shows a bug, or else the one that is frozen for it; or why it has none."""
     trace = from_sentence(m["trace"])
-    found = too_long(trace) or Vector(m["id"], "mutants", written_out(trace), _clause(m), m["class"], _notes(m))
+    found = too_long(trace) or Vector(m["id"], "mutants", trace.one_by_one(), _clause(m), m["class"], _notes(m))
     if isinstance(found, Vector) and found.trace != trace:
         found = _observed_in_between(found)
     if isinstance(found, str) and frozen and not too_long(frozen.trace):
@@ -139,4 +134,4 @@ def _systematic(alike: list[dict[str, Any]]) -> Vector:
     first = alike[0]
     id_ = f"systematic/{sha256(first['trace'].encode()).hexdigest()[:10]}"
     notes = {"shows": first["message"], "finds": [m["id"] for m in alike]}
-    return Vector(id_, "mutants", written_out(from_sentence(first["trace"])), _clause(first), "systematic", notes)
+    return Vector(id_, "mutants", from_sentence(first["trace"]).one_by_one(), _clause(first), "systematic", notes)

@@ -24,9 +24,8 @@ def examples(chapter: str) -> Iterator[Vector]:
 def covering(chapter: str) -> Iterator[Vector]:
     """Choose greedily the traces of a chapter's frozen covers that together show all their events: each operation
     with each result, each set of exercised clauses, and each pair of successive operations."""
-    whole = [
-        (cover.name, i, trace) for cover in frozen_covers.load(chapter) for i, trace in enumerate(cover.traces())
-    ]
+    covers = frozen_covers.load(chapter)
+    whole = [(c.name, i, trace.one_by_one()) for c in covers for i, trace in enumerate(c.traces())]
     for at in _chosen([trace for _, _, trace in whole]):
         name, i, trace = whole[at]
         yield Vector(f"{chapter}/{name}/{i}".replace(" ", "-"), "covering", trace)

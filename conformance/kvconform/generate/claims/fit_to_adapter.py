@@ -27,7 +27,6 @@ from kvspec.operations.table import (
     argument,
     cache_of,
     caches_named,
-    each_of,
     length_of,
     listed,
     names_used,
@@ -85,8 +84,8 @@ def _one_by_one(trace: Trace) -> tuple[Operation, ...]:
     the runs."""
     if sum(map(length_of, trace.ops)) > LARGEST_TRACE:
         return trace.ops
-    ops = tuple(part for op in trace.ops for part in each_of(op))
-    return ops if replayable(Trace(trace.kind, trace.config, ops)) else trace.ops
+    written_out = trace.one_by_one()
+    return written_out.ops if replayable(written_out) else trace.ops
 
 
 def _in_chunks(trace: Trace, adapter: Description) -> Iterator[Operation]:

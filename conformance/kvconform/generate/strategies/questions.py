@@ -43,15 +43,16 @@ def moves(session: Session) -> list[str]:
 
 
 def plans() -> list[Plan]:
-    """Plan each small cache for questions about appends, and those with snapshots for both."""
+    """Plan each small cache for questions about appends, and those with snapshots for both. What snapshots do to
+    caches is covered in their own chapter: here questions alone are."""
     looks = {"layers": ("scribble", layers.continuations)}
     appends = [(t, moves, *looks.get(t.kind, ("view", appends_after))) for t in STARTS]
     saving = partial(_asking, snapshot.moves), snapshot.continuations
     of_layers = partial(_asking, partial(snapshot.moves_of_layers, BOUND)), snapshot.continuations_of_layers
     return [
         *(plan(f"askappend {t.kind}", t, moves, after, look=look) for t, moves, look, after in appends),
-        *(plan(f"askrestore {t.kind}", t, *saving, snapshots=("s",)) for t in SAVING),
-        plan("askrestore layers", STARTS[-1], *of_layers, look="scribble", snapshots=("s",)),
+        *(plan(f"askrestore {t.kind}", t, *saving, snapshots=("s",), asks_alone=True) for t in SAVING),
+        plan("askrestore layers", STARTS[-1], *of_layers, look="scribble", snapshots=("s",), asks_alone=True),
     ]
 
 
