@@ -214,5 +214,5 @@ def test_a_whole_run_on_a_clause_reads_what_it_needs_alone() -> None:
 MOST_MODULES_OF_A_RUN = 193
 """Of our modules once a clause has passed: the worker's answers, the judge and the record; no oracle."""
 
-MOST_LINES_OF_A_RUN = 21_400
+MOST_LINES_OF_A_RUN = 21_500
 """Lines of these modules."""
