@@ -56,6 +56,17 @@ IDLE = 10_000
 
 def driver(wanted: Wanted) -> Driver:
     """Start vLLM with a probe. Raises BadInput for a dtype or a form of rows that it does not have."""
+    return VLLM(wanted.folder, _flags(wanted))
+
+
+def spare(wanted: Wanted) -> Driver:
+    """The same, with one more place for adapters than there are: on a CPU, what has none gets the last one's."""
+    flags = _flags(wanted)
+    return VLLM(wanted.folder, {**flags, "max_loras": flags.get("max_loras", 0) + 1, "enable_lora": True})
+
+
+def _flags(wanted: Wanted) -> dict[str, Any]:
+    """Give vLLM's arguments. Raises BadInput."""
     if wanted.dtype not in DTYPES or wanted.rows not in (None, *ROWS):
         raise BadInput(f"vLLM computes in {', '.join(DTYPES)}, and has rows of {' or '.join(ROWS)}")
     flags: dict[str, Any] = {**USUAL, "dtype": DTYPES[wanted.dtype]}
@@ -64,8 +75,8 @@ def driver(wanted: Wanted) -> Driver:
     if drafts := wanted.drafts:
         ngrams = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
         flags["speculative_config"] = {"method": "ngram", "num_speculative_tokens": drafts, **ngrams}
-    flags |= {"enable_lora": True, "max_loras": len(adapters)} if (adapters := _adapters(wanted.folder)) else {}
-    return VLLM(wanted.folder, flags)
+    adapters = _adapters(wanted.folder)
+    return flags | ({"enable_lora": True, "max_loras": len(adapters)} if adapters else {})
 
 
 class VLLM(Driver):
