@@ -54,6 +54,7 @@ ENGINES = {
 SERVED = (
     "llama/serving/server_cache_reuse",
     "llama/serving/server_checkpoint",
+    "llama/serving/server_lora",
     "llama/serving/server_shared_buffer",
     "llama/serving/server_swa_full",
     "mlx/serving/server_exact_prompt",
@@ -65,7 +66,7 @@ HEAD = """\
 
 Each [script](README.md) prints the version of its engine, what was expected, and what was seen.
 `python -m tools.shown`, in `tests`, runs those whose engine is installed and writes this page and the code in the
-drafts beside the scripts. Five ask a server, which is started by hand.
+drafts beside the scripts. Six ask a server, which is started by hand.
 """
 
 
@@ -110,6 +111,9 @@ def _models(script: str, folder: Path) -> Iterator[str]:
         r'Give the folder of a probe.*kvconform probe (\w+) --layers "([^"]+)" --output tokens', text
     ):
         Probe.of(asked[1], asked[2], "tokens").write(folder)
+        yield str(folder)
+    if asked := re.search(r"Give the folder of a probe.*kvconform probe (\w+) --layers (\S+) --adapters", text):
+        Probe.of(asked[1], asked[2], adapters=True).write(folder)
         yield str(folder)
     if "in OpenVINO's format" in text:
         from kvadapters.serving.drivers.openvino_genai import exported

@@ -110,6 +110,28 @@ def test_a_planted_fault_is_found_drawn_and_named(
     ), failure
 
 
+def keys_without_adapters(patch: pytest.MonkeyPatch) -> None:
+    """The key of a block leaves out the adapter."""
+    patch.setattr(import_module("vllm.v1.core.kv_cache_utils"), "_gen_lora_extra_hash_keys", lambda request: [])
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_key_without_the_adapter_is_found(planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one more place for adapters, or vLLM on a CPU has a fault of its own."""
+    if planted:
+        keys_without_adapters(monkeypatch)
+    probe = Probe.of("qwen3", "full,full", adapters=True)
+    probe.write(tmp_path)
+    driver = opened("kvadapters.serving.drivers.vllm:spare", str(tmp_path), "f32", None, SIZES)
+    try:
+        run = Run(probe, driver, Precision())
+        run.go(200, 1)
+    finally:
+        driver.close()
+    assert [failure.clause for failure in run.failures] == ["SERVE-19"] * planted
+    assert all("adapter" in failure.found[0] for failure in run.failures)
+
+
 def test_vllm_as_it_is_is_not_accused_and_declares_what_it_has(tmp_path: Path) -> None:
     with started("full,window 8", tmp_path, f"{SIZES},drafts=3") as run:
         run.go(80)
