@@ -1,7 +1,7 @@
-"""vLLM on a CPU, adapters: beside a request with one, a request without any is computed with the last. A wrong result.
+"""vLLM on a CPU, adapters: beside a request with one, another without is computed with the last. A wrong result.
 
-SERVE-19: a request that names no adapter is answered as if there were none. Tokens without an adapter have the index
--1, and torch takes the last one for it. Give the folder of a probe:
+SERVE-19: a request that names no adapter is answered as if there were none. Tokens without an adapter have the
+index -1, and torch takes the last one for it. Give the folder of a probe:
 
     kvconform probe qwen3 --layers full,full --adapters -o probe
 """
