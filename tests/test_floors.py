@@ -37,6 +37,9 @@ ENGINES = {
         "whisper",
         "tvm",
         "tvm_ffi",
+        "easydel",
+        "eformer",
+        "ejkernel",
     ),
 }
 """What the adapters of released engines import, each its own."""

@@ -103,7 +103,7 @@ class StoreAdapter:
     def describe(self) -> dict[str, Any]:
         """Claim what the functions offer, and nothing else."""
         rollback = ["rollback"] if self.engine.trim else []
-        chapters = {"store": {"level": "visible", "with": ["zero", "read", *rollback, *self.also]}}
+        chapters = {"store": {"level": "visible", "with": ["zero", "read", "full", "apart", *rollback, *self.also]}}
         return {"name": self.name, "chapters": chapters, **self.said}
 
     def to_engine(self, array: Array) -> Any:

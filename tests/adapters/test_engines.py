@@ -19,7 +19,7 @@ PACKAGES = {"mlx": "mlx_lm", "mlxvlm": "mlx_vlm", "llama": "llama_cpp"} | {
     name: name
     for name in (
         *("transformers", "onnx", "onnxruntime", "openvino", "litgpt", "executorch", "torchtune", "flax", "vllm"),
-        *("whisper", "tvm", "sglang", "lmcache", "torch"),
+        *("whisper", "tvm", "easydel", "sglang", "lmcache", "torch"),
     )
 }
 """The package of an engine, by the first word of its adapters and scripts."""

@@ -33,7 +33,6 @@ FOUND, PAGE = FOLDER / "left_out.json", FOLDER / "LEFT_OUT.md"
 NOT_TRIED = {
     "llama-window-tight": "llama-cpp-python",
     "transformers-quantized-fp8": "transformers",
-    "transformers-batch-static": "transformers",
     "transformers-padded": "transformers",
     "transformers-batch-quantized": "transformers",
     "transformers-batch-encoder-decoder": "transformers",
@@ -47,10 +46,7 @@ NOT_TRIED = {
     "transformers-indexed": "transformers",
     "transformers-static-indexed": "transformers",
     "transformers-mllama": "transformers",
-    "transformers-store": "transformers",
-    "torchtune-store": "torchtune",
-    "sglang-bounded": "sglang",
-    "vllm-bounded": "vllm",
+    "easydel-batch": "easydel",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
 

@@ -40,6 +40,7 @@ ENGINES = {
     "whisper": {"whisper", "torch"},
     "tvm": {"tvm", "tvm_ffi"},
     "flax": {"flax", "jax"},
+    "easydel": {"easydel", "eformer", "ejkernel", "jax"},
     "onnx": {"onnx"},
     "onnxruntime": {"onnxruntime", "onnx"},
     "openvino": {"openvino", "openvino_genai", "optimum"},

@@ -66,6 +66,30 @@ class LayersBeforeKeepRows(StoreModel):
         return layer is None and self.layers[0].length + n <= self.room
 
 
+class LayersQuietNaN(StoreModel):
+    """EasyDeL: a signalling NaN in bfloat16 comes back as a quiet one, on a CPU."""
+
+    def append(self, keys: Rows, values: Rows, layer: int | None = None) -> None:
+        super().append(keys, values, layer)
+        self._said(keys)
+
+    def step(self, keys: Rows, values: Rows) -> None:
+        super().step(keys, values)
+        self._said(keys)
+
+    def _said(self, keys: Rows) -> None:
+        if keys.fill == "bits" and self.config.dtype == "bf16":
+            raise Unsaid
+
+
+class ScattersIntoTheLast(StoreModel):
+    """EasyDeL: what is scattered into a place that there is not lands in the nearest one."""
+
+    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+        with may("ok", "BATCH-9"):
+            super().scatter(sequence, n, layer)
+
+
 class TakesMoreThanItHolds(BoundedModel):
     """flax: past its length the newest row takes the place of the last one."""
 

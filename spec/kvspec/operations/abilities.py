@@ -18,8 +18,7 @@ from kvspec.registry import KINDS, RECORDS, Needed, brought, named_abilities
 
 def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
     """Give the abilities that an operation takes on a cache of this kind and config."""
-    defined = CHAPTER_OF.get(op["op"], kind)
-    chapter = kind if defined in KINDS else defined
+    chapter = owner(op, kind)
     yield chapter, op["op"]
     for ability in named_abilities(chapter):
         if op["op"] in ability.operations and _takes(ability, op, config):
@@ -30,9 +29,15 @@ def needed(op: Operation, kind: str, config: Config) -> Iterator[Needed]:
         yield from needed_to_open(kind, config)
 
 
-def needed_by_clauses(op: Operation, cites: Collection[str]) -> Iterator[Needed]:
+def owner(op: Operation, kind: str) -> str:
+    """The chapter whose ability an operation is: its own, or the kind of cache where several kinds share it."""
+    defined = CHAPTER_OF.get(op["op"], kind)
+    return kind if defined in KINDS else defined
+
+
+def needed_by_clauses(op: Operation, kind: str, cites: Collection[str]) -> Iterator[Needed]:
     """Give the abilities that an operation takes by the clauses that it exercises on a cache as it then is."""
-    chapter = CHAPTER_OF.get(op["op"], "")
+    chapter = owner(op, kind)
     by_clauses = (a for a in named_abilities(chapter) if a.clauses) if chapter else ()
     yield from ((chapter, a.name) for a in by_clauses if not set(a.clauses).isdisjoint(cites))
 

@@ -19,6 +19,7 @@ from kvconform.generate.strategies import sample
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description
+from kvspec.notation import from_sentence
 from kvspec.operations.table import OF_KIND, parts_of
 from kvspec.registry import KINDS, RECORDS
 from kvspec.trace import Trace
@@ -158,3 +159,21 @@ def test_a_claim_of_one_kind_loses_no_trace_to_caches_of_others_beside_it(kind: 
     judged = [*fitted(drawn, claim)]
     assert len(judged) >= 0.9 * len(drawn)
     assert all(op.get("kind", kind) == kind for trace in judged for op in trace.ops)
+
+
+@pytest.mark.parametrize(
+    ("ability", "text"),
+    [
+        ("store.full", "store layers=1 max_len=1: append 1; append 1"),
+        ("store.apart", "store layers=2 max_len=2: append 1; append 1 layer=0"),
+        ("batch.most", "store layers=1 max_len=1: batch 1; batch 33"),
+        ("batch.full", "store layers=1 max_len=1: batch 1; step; step"),
+        ("batch.counts", "store layers=1 max_len=2: append 1; batch 1; scatter 0 2"),
+        ("batch.apart", "store layers=1 max_len=2: append 1; batch 1; scatter 0 1 layer=0"),
+    ],
+)
+def test_a_store_is_not_asked_for_what_it_does_not_count(ability: str, text: str) -> None:
+    trace, (chapter, _, name) = from_sentence(text), ability.partition(".")
+    assert any(t.ops[-1] == trace.ops[-1] for t in fitted([trace], claiming("store", "batch")))
+    less = claiming("store", "batch", **{chapter: {"level": "visible", "without": [name]}})
+    assert not any(t.ops[-1] == trace.ops[-1] and len(t.ops) == len(trace.ops) for t in fitted([trace], less))

@@ -130,7 +130,7 @@ class LinearBatch(HybridBatch):
     at = 1
 
 
-static = adapter("batch-static", StaticBatch, ("wide", "filter", "repeat"))
+static = adapter("batch-static", StaticBatch, ("filter", "repeat"))
 quantized_fp8 = adapter("batch-quantized", QuantizedBatch, ("wide", "windowed", "trim"), {"form": FORMS})
 encoded = adapter("batch-encoder-decoder", EncodedBatch, ("wide", "trim"))
 hybrid = adapter("batch-hybrid", HybridBatch, ("wide", "trim"))

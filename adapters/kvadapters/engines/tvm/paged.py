@@ -25,17 +25,17 @@ try:
     from tvm.relax.frontend.nn.llm import kv_cache as kernels
     from tvm_ffi import Shape, convert
 
-    from kvadapters.engines.tvm.runtime import FLOATS, call, tensor
+    from kvadapters.engines.tvm.runtime import FLOATS, call, forward, tensor
 except ImportError as e:
     raise CannotRun(f"TVM cannot be imported ({e}); pip install 'kvconform[tvm]'") from e
 
 
 @cached
-def built(heads: int, dim: int, dtype: str, size: int) -> dict[str, Any]:
-    """Build the kernels of one layer once."""
+def built(heads: int, dim: int, dtype: str, size: int, layers: int) -> dict[str, Any]:
+    """Build the kernels once."""
     made = {
         "append": kernels._kv_cache_transpose_append(heads, dim, dtype, page_size=size),
-        "show": kernels._kv_cache_debug_get_kv(1, heads, dim, dtype),
+        "show": kernels._kv_cache_debug_get_kv(layers, heads, dim, dtype),
         "page": kernels._copy_single_page_cpu(heads, size, dim, dtype),
         "compact": kernels._compact_kv_copy_cpu(heads, dim, dtype, page_size=size),
         "split": kernels.llama_rope_with_position_map(1e4, 1.0, dim, heads, heads, dtype, {}),
@@ -46,12 +46,13 @@ def built(heads: int, dim: int, dtype: str, size: int) -> dict[str, Any]:
 
 
 class Paged(Pool):
-    """A cache of one layer. A sequence is known by the number that its caller gave it."""
+    """A cache of one layer, or of those of a store. A sequence is known by the number that its caller gave it."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         dim, dtype = one_width(config), FLOATS[one_of(config, FLOATS)]
-        self.kernels = built(config.kv_heads, dim, dtype, self.size)
+        self.layers = config.layers or 1
+        self.kernels = built(config.kv_heads, dim, dtype, self.size, self.layers)
         self.cache = self._made(self.pages, self.size)
 
     def _made(self, pages: int, size: int) -> Any:
@@ -61,8 +62,9 @@ class Paged(Pool):
         attend = [["tirx", done] for _ in range(7)]
         room = Shape([8, (pages - 1) * size, pages * size, size, 0])
         like = tensor(np.zeros((), DTYPES[self.config.dtype]))
+        layers, each = Shape([0, self.layers]), Shape([0] * self.layers)
         return call("paged_attention_kv_cache_create")(
-            *(room, Shape([0, 1]), heads, heads, dim, dim, Shape([0]), False, 0, 1.0, 1e4, None, like),
+            *(room, layers, heads, heads, dim, dim, each, False, 0, 1.0, 1e4, None, like),
             *(own["append"], None, *attend, [], [done], own["split"], own["page"], own["show"], own["compact"]),
         )
 
@@ -80,14 +82,9 @@ class Paged(Pool):
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         """Do a forward pass, of some rows. Raises ValueError for rows that no projection of this model makes."""
-        if not (n := keys.shape[2]):
-            return
-        check_rows(self.config, keys, values)
-        fused = np.concatenate([a[0].swapaxes(0, 1) for a in (np.zeros_like(keys), keys, values)], 1)
-        call("kv_state_begin_forward")(self.cache, Shape([sequence]), Shape([n]))
-        out = tensor(np.zeros((n, *keys.shape[1::2]), fused.dtype))
-        call("attention_kv_cache_attention_with_fused_qkv")(self.cache, 0, 1.0, tensor(fused), out)
-        call("kv_state_end_forward")(self.cache)
+        if keys.shape[2]:
+            check_rows(self.config, keys, values)
+            forward(self.cache, [sequence], keys.swapaxes(1, 2), values.swapaxes(1, 2))
 
     def truncate(self, sequence: int, to: int) -> None:
         """Pop rows."""
@@ -102,13 +99,13 @@ class Paged(Pool):
         """What TVM says."""
         return int(call("attention_kv_cache_get_sequence_length")(self.cache, of))
 
-    def read_sequence(self, sequence: int) -> Pair:
+    def read_sequence(self, sequence: int, layer: int = 0) -> Pair:
         """What the call for debugging shows. It is not asked for no rows."""
         n, heads, dim = self.length(sequence), self.config.kv_heads, self.config.k_dim
-        found = [tensor(np.zeros((1, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
+        found = [tensor(np.zeros((self.layers, n, heads, dim), DTYPES[self.config.dtype])) for _ in "kv"]
         if n:
             call("attention_kv_cache_debug_get_kv")(self.cache, sequence, 0, n, *found)
-        return Pair(*(a.numpy()[0].swapaxes(0, 1) for a in found))
+        return Pair(*(a.numpy()[layer].swapaxes(0, 1) for a in found))
 
     def free_pages(self) -> int:
         """The pages that TVM says it can take."""

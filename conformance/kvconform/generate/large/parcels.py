@@ -77,10 +77,11 @@ def _encoded(b: int, random: Random) -> str:
 
 
 def _called_of_layers(b: int, random: Random) -> str:
-    """Pack layers b times, and each time take back what the first of them had."""
-    each = [f"append 1; carry x y axes={random.choice(ORDERS)} page=2 layers=2,1,0; unpack y" for _ in range(b)]
-    start = f"layers {SEVERAL} of=window:2,full,state layers=3: append 3; pack x"
-    return f"{start}; {'; '.join(each)}; append 1; pack z; unpack z; append 1"
+    """Pack layers; b times give them other rows, and take back what they had."""
+    axes = (random.choice(ORDERS) for _ in range(b))
+    each = [f"free; append 3; carry x y axes={a} page=2 layers=2,1,0; unpack y; append 1" for a in axes]
+    start = f"layers {SEVERAL} of=window:2,state,full layers=3: append 3; pack x"
+    return f"{start}; {'; '.join(each)}; pack z; unpack z; append 1"
 
 
 def _flying(b: int, random: Random) -> str:
