@@ -51,9 +51,9 @@ def settings_of(draw: np.random.Generator, groups: int, **fixed: Any) -> Setting
 class Life:
     """One engine from its start on."""
 
-    def __init__(self, seed: int, adapters: bool = False, **fixed: Any) -> None:
+    def __init__(self, seed: int, adapters: bool = False, match: bool = False, **fixed: Any) -> None:
         self.draw, self.names = np.random.default_rng(seed), np.random.default_rng([seed, 19])
-        self.checkpoint = (*CHECKPOINTS[int(self.draw.choice([0, 0, 1, 2]))], adapters)
+        self.checkpoint = (*CHECKPOINTS[int(self.draw.choice([0, 0, 1, 2]))], adapters, match)
         self.probe, model = loaded(*self.checkpoint)
         self.settings = settings_of(self.draw, len(model.groups()), **fixed)
         self.engine = Engine(model, self.settings)

@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 
 from kvadapters.probe import Precision, Probe, read
-from kvadapters.probe.weights import AMPLITUDE, WEIGHT_LOGIT
+from kvadapters.probe.heads import AMPLITUDE
+from kvadapters.probe.weights import WEIGHT_LOGIT
 from serving_engine import Output, Settings
 from serving_engine.model import Model
 
+Checkpoint = tuple[str, str, bool, bool]
+"""An architecture, its layers, and whether it has adapters, and heads that match keys."""
+
 
 @cache
-def loaded(architecture: str, layers: str, adapters: bool = False) -> tuple[Probe, Model]:
+def loaded(architecture: str, layers: str, adapters: bool = False, match: bool = False) -> tuple[Probe, Model]:
     """A probe with one kv head, which is quick, and the engine's model of its checkpoint."""
-    probe = Probe.of(architecture, layers, adapters=adapters)
+    probe = Probe.of(architecture, layers, adapters=adapters, match=match)
     probe = replace(probe, layout=replace(probe.layout, kv_heads=1))
     with tempfile.TemporaryDirectory() as folder:
         probe.write(folder)
@@ -47,7 +51,7 @@ class Asked:
         return int(self.options.get("samples", 1))
 
 
-def wrong_in(checkpoint: tuple[str, str, bool], asked: Asked, output: Output, settings: Settings) -> str:
+def wrong_in(checkpoint: Checkpoint, asked: Asked, output: Output, settings: Settings) -> str:
     """Say what is wrong with an output, by what float64 answers to the same tokens."""
     text, (probe, _) = [*asked.prompt, *output.tokens][:-1], loaded(*checkpoint)
     probe = probe.with_adapter(asked.adapter)
@@ -68,7 +72,7 @@ def wrong_in(checkpoint: tuple[str, str, bool], asked: Asked, output: Output, se
 
 
 @lru_cache(1000)
-def _logprobs(checkpoint: tuple[str, str, bool], adapter: str, text: tuple[int, ...]) -> Any:
+def _logprobs(checkpoint: Checkpoint, adapter: str, text: tuple[int, ...]) -> Any:
     network = _network(checkpoint, adapter)
     logits = network.logits(network.hidden(text))
     shifted = logits - logits.max(-1, keepdims=True)
@@ -76,7 +80,7 @@ def _logprobs(checkpoint: tuple[str, str, bool], adapter: str, text: tuple[int, 
 
 
 @cache
-def _network(checkpoint: tuple[str, str, bool], adapter: str) -> Any:
+def _network(checkpoint: Checkpoint, adapter: str) -> Any:
     return loaded(*checkpoint)[0].with_adapter(adapter).network
 
 

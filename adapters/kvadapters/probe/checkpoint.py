@@ -42,8 +42,16 @@ class Probe:
     """The adapter with which the network computes; empty: none."""
 
     @classmethod
-    def of(cls, architecture: str, layers: str, output: str = "weights", adapters: bool = False) -> Probe:
-        """Choose a probe: `Probe.of("gemma3", "full,window 8")`. Raises BadInput."""
+    def of(
+        cls,
+        architecture: str,
+        layers: str,
+        output: str = "weights",
+        adapters: bool = False,
+        match: bool = False,
+    ) -> Probe:
+        """Choose a probe: `Probe.of("gemma3", "full,window 8")`. With `match` it has heads that match keys. Raises
+        BadInput."""
         if output not in OUTPUTS:
             raise BadInput(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
         found = architectures.named(architecture)
@@ -52,7 +60,7 @@ class Probe:
             lora.checked(found, views)
         ballast = weights.BALLAST if found.out_norm else 1.0
         for kv_heads in (4, 2, 1):
-            layout = Layout(views, kv_heads, ballast, found.free_head_dim)
+            layout = Layout(views, kv_heads, ballast, found.free_head_dim, match)
             if 4 * _elements(found, layout) <= LARGEST:
                 return cls(found, layout, output, adapters)
         raise BadInput(f"{len(views)} layers make a checkpoint of more than {LARGEST // 10**6} MB; take fewer")
@@ -65,12 +73,12 @@ class Probe:
         try:
             said = read_json(data)
             recipe, words = said["recipe"], (said["architecture"], said["layers"], said["output"])
-            adapters = bool(said.get("adapters"))
+            adapters, match = bool(said.get("adapters")), bool(said.get("match"))
         except (ValueError, KeyError, TypeError, RecursionError) as e:
             raise BadInput(f"{path}: cannot be read as a probe's record ({e})") from None
         if recipe != RECIPE or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{path}: made by another version of kvconform (recipe {recipe}, here {RECIPE})")
-        return cls.of(*words, adapters)
+        return cls.of(*words, adapters, match)
 
     @cached_property
     def network(self) -> Network:
@@ -114,6 +122,7 @@ class Probe:
             "architecture": self.architecture.name,
             "layers": self.layers,
             "output": self.output,
+            **({"match": True} if self.layout.match else {}),
             "content_ids": self.layout.ids,
             "vocabulary": self.layout.vocabulary,
             "lost": self.architecture.losses(self.layout.layers),

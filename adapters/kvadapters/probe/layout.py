@@ -2,7 +2,8 @@
 
 The hidden state, in order: one dimension for each content id, one constant, then a block for each layer, and one
 for the convolution of each linear layer. A block has what the layer's queries saw (one dimension for each content
-id), then the same from the heads that show distances. Behind these come the sums of both, and a fingerprint.
+id), then the same from the heads that show distances, and where a probe has them from those that match keys.
+Behind these come the sums of the first two, and a fingerprint.
 
 The vocabulary, in order: the content ids, three ids of known logits (`ONE`, `HALF`, `ZERO`), then one id for each
 dimension of the blocks.
@@ -22,10 +23,12 @@ TOKEN, CONSTANT = 64.0, 64.0
 
 @dataclass(frozen=True)
 class Block:
-    """The dimensions of one block. `sums` are those of the seen heads and of the distance heads."""
+    """The dimensions of one block. `sums` are those of the seen heads and of the distance heads. `match` is empty
+    without heads that match keys."""
 
     seen: slice
     distance: slice
+    match: slice
     sums: tuple[int, int]
     prints: slice
 
@@ -40,6 +43,13 @@ class Layout:
     """The factor at the sums: where a norm follows attention, a large one keeps this norm almost constant."""
     free_head_dim: bool = True
     """Whether a head's width is free, and not the hidden size divided by the heads."""
+    match: bool = False
+    """Whether each kv head has a third query head, which shows that a row's key is its token's."""
+
+    @property
+    def shown(self) -> int:
+        """How often a block shows each content id."""
+        return 2 + self.match
 
     @property
     def prints(self) -> int:
@@ -69,31 +79,34 @@ class Layout:
 
     @property
     def _block(self) -> int:
-        return 2 * self.ids + 2 + self.prints
+        return self.shown * self.ids + 2 + self.prints
 
     @property
     def hidden(self) -> int:
         """The hidden size."""
         step = HEAD_DIM if self.free_head_dim else HEAD_DIM * self.kv_heads
+        if self.match and self.free_head_dim:
+            step *= self.shown  # transformers demands a multiple of the heads
         return -(-self.used // step) * step
 
     @property
     def heads(self) -> int:
-        """Query heads: two for each kv head. Where the hidden size decides their number, there are more, which do
-        nothing."""
-        return 2 * self.kv_heads if self.free_head_dim else self.hidden // HEAD_DIM
+        """Query heads: two or three for each kv head. Where the hidden size decides their number, there are more,
+        which do nothing."""
+        return self.shown * self.kv_heads if self.free_head_dim else self.hidden // HEAD_DIM
 
     @property
     def group(self) -> int:
-        """Query heads that share a kv head: the first shows what is seen, the second distances."""
+        """Query heads that share a kv head: the first shows what is seen, the second distances, the third keys."""
         return self.heads // self.kv_heads
 
     def block(self, number: int) -> Block:
         """Give the dimensions of a block: first come those of the layers."""
         at = self.ids + 1 + number * self._block
         seen, distance = slice(at, at + self.ids), slice(at + self.ids, at + 2 * self.ids)
-        sums = at + 2 * self.ids
-        return Block(seen, distance, (sums, sums + 1), slice(sums + 2, sums + 2 + self.prints))
+        sums = at + self.shown * self.ids
+        match, prints = slice(distance.stop, sums), slice(sums + 2, sums + 2 + self.prints)
+        return Block(seen, distance, match, (sums, sums + 1), prints)
 
     @property
     def one(self) -> int:
@@ -120,7 +133,8 @@ class Layout:
         yield from ("<one>", "<half>", "<zero>")
         for number, (layer, view) in enumerate(self.blocks):
             name = f"layer{layer}" if number < len(self.layers) else f"layer{layer}.{view.kind}"
-            for block, size in (("seen", self.ids), ("distance", self.ids), ("sum", 2), ("print", self.prints)):
+            sizes = {"seen": self.ids, "distance": self.ids, "match": self.ids * self.match}
+            for block, size in (sizes | {"sum": 2, "print": self.prints}).items():
                 yield from (f"{name}.{block}.{i}" for i in range(size))
 
     def norm(self, layer: int) -> float:

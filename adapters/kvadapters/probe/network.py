@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from kvadapters.probe.arrays import Array, Float64, Mask, Thin
 from kvadapters.probe.layout import HEAD_DIM
 from kvadapters.probe.linear import Linear
 from kvadapters.probe.views import View
+
+Positions = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Rope:
     def frequencies(self) -> Float64:
         """Radians a position, for each pair."""
         return self.theta ** (-np.arange(0, self.dims, 2) / self.dims)
+
+    def pair(self, number: int) -> tuple[int, int]:
+        """Give the two dimensions that turn by a frequency."""
+        return (2 * number, 2 * number + 1) if self.neighbours else (number, number + self.dims // 2)
 
 
 @dataclass(frozen=True)
@@ -98,23 +105,31 @@ class Network:
     layers: Sequence[Layer | Linear]
     output: Array
 
-    def hidden(
-        self, tokens: Sequence[int], masks: dict[int, Mask] | None = None, positions: Sequence[int] | None = None
-    ) -> Float64:
-        """Give the hidden states before the last norm, float64 [n, hidden]. `masks` replaces what queries see in
-        some layers, bool [n, n], and by the number of its block what a convolution holds; `positions` those that
-        RoPE uses."""
-        return self.states(tokens, masks, positions)[-1]
+    def hidden(self, tokens: Sequence[int], **faults: Any) -> Float64:
+        """Give the hidden states before the last norm, float64 [n, hidden]; `faults` as in `states`."""
+        return self.states(tokens, **faults)[-1]
 
     def states(
-        self, tokens: Sequence[int], masks: dict[int, Mask] | None = None, positions: Sequence[int] | None = None
+        self,
+        tokens: Sequence[int],
+        masks: dict[int, Mask] | None = None,
+        positions: Sequence[int] | None = None,
+        keys: dict[int, Float64] | None = None,
     ) -> list[Float64]:
-        """Give the hidden states before each layer, and behind the last one."""
+        """Give the hidden states before each layer, and behind the last one. `masks` replaces what queries see in
+        some layers, bool [n, n], and by the number of its block what a convolution holds. `positions` replaces
+        those that RoPE uses, and `keys` the hidden states that some layers make keys of."""
         x = self.embedding[list(tokens)].astype(np.float64) * self.embedding_factor
         at = np.arange(len(tokens)) if positions is None else np.asarray(positions)
-        return self.gone_on([x], masks or {}, at)
+        return self.gone_on([x], masks or {}, at, keys)
 
-    def gone_on(self, states: Sequence[Float64], masks: dict[int, Mask], at: NDArray[np.integer]) -> list[Float64]:
+    def gone_on(
+        self,
+        states: Sequence[Float64],
+        masks: dict[int, Mask],
+        at: Positions,
+        keys: dict[int, Float64] | None = None,
+    ) -> list[Float64]:
         """Give the states that are there, and those behind the layers from there on; `at` are the positions."""
         found = list(states)
         for number in range(len(states) - 1, len(self.layers)):
@@ -124,7 +139,7 @@ class Network:
                 window = masks.get(layer.block, layer.window.sees(len(x)))
                 found.append(x + layer.given(self._normed(x), sees, window, at, self.eps))
             else:
-                found.append(x + self._attention(layer, x, sees, at))
+                found.append(x + self._attention(layer, x, sees, at, (keys or {}).get(number)))
         return found
 
     def logits(self, hidden: Float64) -> Float64:
@@ -149,7 +164,7 @@ class Network:
             return layer.rows(self._normed(x)).reshape(len(x), self.kv_heads, -1)
         return self._values(layer, self._normed(x))
 
-    def scores(self, number: int, x: Float64, head: int, distances: NDArray[np.integer]) -> Float64:
+    def scores(self, number: int, x: Float64, head: int, distances: Positions) -> Float64:
         """Give the scores of a query and a key of the same hidden state, [hidden], at distances, in a layer that
         attends."""
         layer = self.layers[number]
@@ -162,11 +177,26 @@ class Network:
         scores: Float64 = (query * key).sum(-1) * layer.scale
         return scores
 
-    def _attention(self, layer: Layer, x: Float64, sees: Mask, at: NDArray[np.integer]) -> Float64:
+    def met(self, number: int, head: int, asked: Float64, kept: Float64, at: Positions, rows: Positions) -> Float64:
+        """Give the scores of a head between queries and keys of hidden states, [queries, keys]. They stand at the
+        positions `at` and `rows`."""
+        layer = self.layers[number]
+        assert isinstance(layer, Layer)
+        gains = layer.gains or (None, None)
+        query = self._turned(layer, layer.thin[0].of(self._normed(asked)), gains[0], at)[:, head]
+        key = self._turned(layer, layer.thin[1].of(self._normed(kept)), gains[1], rows)[:, 0]
+        scores: Float64 = query @ key.T * layer.scale
+        return scores
+
+    def _attention(
+        self, layer: Layer, x: Float64, sees: Mask, at: Positions, keys: Float64 | None = None
+    ) -> Float64:
         h, n = self._normed(x), len(x)
         asked, kept, which = layer.apart
         query = self._turned(layer, asked.of(h), layer.gains and layer.gains[0], at)
-        key = self._turned(layer, kept.of(h), layer.gains and layer.gains[1], at)
+        key = self._turned(
+            layer, kept.of(h if keys is None else self._normed(keys)), layer.gains and layer.gains[1], at
+        )
         scores = query.transpose(1, 0, 2) @ key.transpose(1, 2, 0)
         weights = _softmax(np.where(sees, scores * layer.scale, -np.inf), layer.sink)[which]
         value = self._values(layer, h)
@@ -180,7 +210,7 @@ class Network:
             return rows.reshape(len(h), self.kv_heads, -1)
         return layer.latent.thin.of(self._normed(rows)).reshape(len(h), self.heads, -1)
 
-    def _turned(self, layer: Layer, rows: Float64, gain: float | None, at: NDArray[np.integer]) -> Float64:
+    def _turned(self, layer: Layer, rows: Float64, gain: float | None, at: Positions) -> Float64:
         """Norm and rotate queries or keys, [n, heads * d]. A latent layer has one key for all heads."""
         rows = rows.reshape(len(rows), -1, layer.rope.dims if layer.rope else HEAD_DIM)
         if gain is not None:
@@ -194,7 +224,7 @@ class Network:
         return normed
 
 
-def _rotated(rows: Float64, rope: Rope, at: NDArray[np.integer]) -> Float64:
+def _rotated(rows: Float64, rope: Rope, at: Positions) -> Float64:
     """Turn each pair of dimensions by its angle."""
     angles = (at[:, None] * rope.frequencies)[:, None]
     first, second = _pairs(rope.dims, rope.neighbours)

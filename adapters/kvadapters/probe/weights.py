@@ -3,11 +3,11 @@ f16."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
+from kvadapters.probe import heads
 from kvadapters.probe.architecture import Architecture
 from kvadapters.probe.arrays import Array
 from kvadapters.probe.eight_bits import eight_bits
@@ -17,10 +17,6 @@ from kvadapters.probe.linear_weights import linear
 from kvadapters.probe.network import Latent, Layer, Network, Rope
 from kvadapters.probe.views import View
 
-PAIRS = ((1.0, 1.0, 0.5), (0.06, 0.5, 0.8), (0.001, 1.5, 0.8))
-"""The pairs of dimensions that show distances: radians a position, the share of the score, and the phase at
-distance 0. The slow one tells far from near, the fast one tells neighbours apart."""
-AMPLITUDE = sum(share for _, share, _ in PAIRS)
 BALLAST = 16.0
 """The factor at the sums of weights, and at the constant of a latent row, where a norm follows."""
 ONE_LOGIT, NEXT_LOGIT, WEIGHT_LOGIT, PRINT_LOGIT = 20.0, 24.0, 8.0, 2.0
@@ -51,7 +47,7 @@ def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer | L
     if layout.layers[number].kind == "linear":
         return linear(layout, number, _values(layout, number))
     rope = _rope(architecture, layout.layers[number])
-    query, key = _distance_heads(architecture, layout, number, rope)
+    query, key = heads.projections(architecture, layout, number, rope)
     values = _values(layout, number)
     gain = None
     if architecture.out_norm:
@@ -64,7 +60,7 @@ def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer | L
         _out(layout, number),
         architecture.scale,
         rope,
-        gains=(AMPLITUDE / architecture.scale / HEAD_DIM, 1.0) if architecture.norms == "before" else None,
+        gains=heads.gains(architecture, layout) if architecture.norms == "before" else None,
         normed_after=architecture.norms == "after" and rope is not None,
         out_gain=gain,
         sink=architecture.sink,
@@ -75,40 +71,6 @@ def _layer(architecture: Architecture, layout: Layout, number: int) -> Layer | L
 def _rope(architecture: Architecture, view: View) -> Rope | None:
     theta = architecture.theta[view.kind]
     return None if theta is None else Rope(theta, HEAD_DIM, architecture.neighbours)
-
-
-def _distance_heads(
-    architecture: Architecture, layout: Layout, number: int, rope: Rope | None
-) -> tuple[Array, Array]:
-    """Choose queries and keys. Keys are the same for every token. Seen heads have queries of 0, so that all rows
-    weigh the same; distance heads have constant ones, which RoPE turns."""
-    query = np.zeros((layout.heads * HEAD_DIM, layout.hidden), np.float32)
-    key = np.zeros((layout.kv_heads * HEAD_DIM, layout.hidden), np.float32)
-    if rope:
-        constant = CONSTANT / layout.norm(number)
-        asked, kept = _constant_head(architecture, rope)
-        for head in range(layout.kv_heads):
-            at = (head * layout.group + 1) * HEAD_DIM
-            query[at : at + HEAD_DIM, layout.constant] = [eight_bits(x / constant) for x in asked]
-            key[head * HEAD_DIM : (head + 1) * HEAD_DIM, layout.constant] = [eight_bits(x / constant) for x in kept]
-    return (query, key[:HEAD_DIM]) if architecture.latent else (query, key)
-
-
-def _constant_head(architecture: Architecture, rope: Rope) -> tuple[Array, Array]:
-    """Give a distance head's query and key before RoPE, [64] each."""
-    asked, kept = np.zeros(HEAD_DIM), np.zeros(HEAD_DIM)
-    for frequency, share, phase in PAIRS:
-        first, second = _pair(rope, int(np.abs(np.log(rope.frequencies / frequency)).argmin()))
-        length = (share / architecture.scale) ** 0.5
-        kept[first], asked[first], asked[second] = length, length * math.cos(phase), length * math.sin(phase)
-    if architecture.norms == "after":  # what a norm makes too large is taken by dimensions that do not meet
-        rest = (HEAD_DIM - AMPLITUDE / architecture.scale) ** 0.5
-        asked[_pair(rope, 1)[0]] = kept[_pair(rope, 2)[0]] = rest
-    return asked, kept
-
-
-def _pair(rope: Rope, number: int) -> tuple[int, int]:
-    return (2 * number, 2 * number + 1) if rope.neighbours else (number, number + rope.dims // 2)
 
 
 def _values(layout: Layout, number: int) -> Array:
@@ -139,6 +101,8 @@ def _out(layout: Layout, number: int) -> Array:
         seen = head * layout.group * HEAD_DIM + dim
         if element < layout.ids:
             out[block.seen.start + element, seen] = out[block.distance.start + element, seen + HEAD_DIM] = 1
+            if layout.match:
+                out[block.match.start + element, seen + 2 * HEAD_DIM] = 1
         elif element == layout.ids:
             out[block.sums[0], seen] = out[block.sums[1], seen + HEAD_DIM] = layout.ballast
         else:
@@ -194,7 +158,8 @@ def _sensitive(layout: Layout) -> Array:
     draw, norm, ids = np.random.default_rng(SEED), layout.norm(len(layout.layers)), np.arange(layout.ids)
     for number in range(len(layout.blocks)):
         block = layout.block(number)
-        for part, share in ((block.seen, SEEN_SHARE), (block.distance, SEEN_SHARE), (block.prints, PRINT_SHARE)):
+        shown = ((block.seen, SEEN_SHARE), (block.distance, SEEN_SHARE), (block.match, SEEN_SHARE))
+        for part, share in (*shown, (block.prints, PRINT_SHARE)):
             output[: layout.ids, part] = share * norm * draw.standard_normal((layout.ids, part.stop - part.start))
         output[ids, block.seen.start + ids] -= AGAIN_SHARE * norm
     mantissa, exponent = np.frexp(output)

@@ -14,7 +14,7 @@ from kvconform.message import tell
 
 def main(options: Namespace) -> int:
     """Write the checkpoint; print what it is and what it cannot show. Raises BadInput."""
-    probe = Probe.of(options.architecture, options.layers, options.output, options.adapters)
+    probe = Probe.of(options.architecture, options.layers, options.output, options.adapters, options.match)
     record = probe.write(options.out, options.dtype, options.format)
     if options.json:
         print(json.dumps(record, indent=1))

@@ -23,9 +23,9 @@ CASES = {
 """Layers of each architecture."""
 
 
-def small(name: str, layers: str, output: str = "weights") -> Probe:
+def small(name: str, layers: str, output: str = "weights", match: bool = False) -> Probe:
     """A probe with one kv head: 55 content ids, and quick."""
-    probe = Probe.of(name, layers, output)
+    probe = Probe.of(name, layers, output, match=match)
     return replace(probe, layout=replace(probe.layout, kv_heads=1))
 
 
@@ -38,7 +38,7 @@ def text(probe: Probe, rows: int, seed: int = 0, ids: int | None = None) -> list
 
 
 def logits(probe: Probe, tokens: list[int], **faults: Any) -> Any:
-    """What the network answers, float64 [n, vocabulary]; `masks` and `positions` plant faults."""
+    """What the network answers, float64 [n, vocabulary]; `masks`, `positions` and `keys` plant faults."""
     return probe.network.logits(probe.network.hidden(tokens, **faults))
 
 

@@ -111,6 +111,37 @@ def test_with_its_cache_in_chunks_and_steps(tmp_path: Path, name: str, layers: s
     assert judgement.wrong == [], judgement.told()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_key_of_another_token_is_named(tmp_path: Path, name: str, dtype: str) -> None:
+    """A row of the engine's cache has the key of another text's token, at the same place. Without match heads
+    nothing shows it."""
+    layers, precision = LAYERS[name][0], Precision(dtype)
+    for match in (True, False):
+        probe = Probe.of(name, layers, match=match)
+        probe.write(tmp_path)
+        engine, tokens = model(tmp_path, dtype), engines.text(probe, ROWS)
+        right = ask(engine, tokens)
+        assert np.abs(right - engines.logits(probe, tokens)).max() < DTYPES[dtype][1]
+        assert read(probe, tokens, right, precision).wrong == []
+        layer = max(attending(probe))
+        judgement = read(probe, tokens[:30], exchanged(engine, tokens, layer), precision)
+        named = {(r.layer, f.sort, f.rows) for r in judgement.wrong for f in r.findings}
+        assert named == ({(layer, "match", (20,))} if match else set()), judgement.told()
+        keys = [row.keys for r in judgement.wrong for row in r.rows if row.token == tokens[20]]
+        assert all(tokens[30] in may for may in keys), "the key's token is among those that it may be of"
+
+
+def exchanged(engine: Any, tokens: list[int], layer: int) -> Any:
+    """What the engine answers behind 23 rows, if the key of row 20 is that of the token at 30."""
+    caches = [transformers.DynamicCache(config=engine.config) for _ in range(2)]
+    for cache_, token in zip(caches, (tokens[20], tokens[30]), strict=True):
+        ask(engine, [*tokens[:20], token, *tokens[21:23]], past_key_values=cache_, use_cache=True)
+    ours, theirs = (cache_.layers[layer].keys for cache_ in caches)
+    ours[:, :, -3] = theirs[:, :, -3]
+    return ask(engine, tokens[23:30], past_key_values=caches[0], use_cache=True)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_tokens_alone(tmp_path: Path, name: str) -> None:
     """What the engine generates with its cache has no regret; of a layer whose mask is wrong it is named."""

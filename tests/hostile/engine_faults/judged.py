@@ -22,9 +22,10 @@ LAYERS = "window 6,full,window 6"
 
 
 @cache
-def written(adapters: bool = False) -> tuple[Probe, Path]:
-    """Write the probe that the engine loads, with or without adapters."""
-    probe, folder = replace(engines.small("qwen3", LAYERS), adapters=adapters), Path(tempfile.mkdtemp())
+def written(adapters: bool = False, match: bool = False) -> tuple[Probe, Path]:
+    """Write the probe that the engine loads, with or without adapters and match heads."""
+    probe, folder = engines.small("qwen3", LAYERS, match=match), Path(tempfile.mkdtemp())
+    probe = replace(probe, adapters=adapters)
     probe.write(folder)
     return probe, folder
 
@@ -48,7 +49,7 @@ class First(Run):
 def judged(variant: Variant, requests: int = REQUESTS, seed: int = 0, kind: type[Run] = Sure) -> Run:
     """Ask the engine with a fault until one failure is found, or so many requests were asked."""
     settings = dict(variant.settings)
-    probe, folder = written(settings.pop("adapters", False))
+    probe, folder = written(settings.pop("adapters", False), settings.pop("match", False))
     rows = settings.setdefault("rows", "int8" if variant.id.startswith("rows/") else "f32")
     precision = Precision(rows="q8_0" if rows == "int8" else None)
     with variant.planted():

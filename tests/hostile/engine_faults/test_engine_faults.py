@@ -16,6 +16,8 @@ from support import serving
 REQUESTS = 500
 QUICK = ("prefix/no-parent", "hybrid/window-too-wide", "page/no-copy-on-write", "batch/positions-from-zero")
 """Those that every run of the tests plants."""
+KEYS = [fault for fault in FAULTS.values() if fault.settings.get("match")]
+"""Those whose probe has match heads."""
 
 
 @pytest.mark.must("seen within 500 requests")
@@ -31,6 +33,17 @@ def test_seen(fault: str) -> None:
 def test_each_is_seen(fault: str) -> None:
     with FAULTS[fault].planted():
         assert serving.lives(REQUESTS, **FAULTS[fault].settings) is not None
+
+
+@pytest.mark.hostile
+@pytest.mark.must("seen by match heads, and by no others")
+@pytest.mark.parametrize(
+    "fault", [fault for fault in FAULTS.values() if fault.settings.get("match")], ids=lambda fault: fault.id
+)
+def test_keys_are_seen_by_match_heads_alone(fault: Fault) -> None:
+    with fault.planted():
+        assert serving.lives(150, **fault.settings) is not None
+        assert serving.lives(150, **{**fault.settings, "match": False}) is None
 
 
 @pytest.mark.must("nine in ten seen within 500 requests of other lives")

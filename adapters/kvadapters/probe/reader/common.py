@@ -23,6 +23,7 @@ def _notes(judgement: Judgement, layer: int, view: View) -> Iterator[str]:
         names = [str(v) for v in found[:1]] + ["full"] * (View("full") in found[1:])
         if names:
             yield f"layer {layer}: all of these queries see what a layer of {' or '.join(names)} shows"
+    yield from (f"layer {layer}: {words}" for words in _keys(readings))
     if rows := _suspects(readings):
         yield f"layer {layer}: look at {_span(rows)}: all queries whose fingerprint is off see rows among them"
 
@@ -58,6 +59,17 @@ def _suspects(readings: Sequence[Reading]) -> list[int]:
         return []
     known = set[int]().union(*(_positions(r) for r in right))
     return sorted(set[int]().union(*(_positions(r) for r in off)) - known)
+
+
+def _keys(readings: Sequence[Reading]) -> Iterator[str]:
+    """Say of rows with wrong keys which ids' key they have, if the queries that see them agree on few."""
+    rows = [row for reading in readings for row in reading.rows if row.keys]
+    for position in sorted({row.positions[0] for row in rows}):
+        seen = [row for row in rows if row.positions[0] == position]
+        may = set(seen[0].keys).intersection(*(row.keys for row in seen))
+        if 0 < len(may) <= 3:
+            names = " or ".join(f"t{t}" for t in sorted(may))
+            yield f"row {position} (t{seen[0].token}) has the key of {names}, as all queries that tell it agree"
 
 
 def _positions(reading: Reading) -> set[int]:

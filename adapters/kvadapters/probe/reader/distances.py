@@ -10,10 +10,10 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Float64
+from kvadapters.probe.heads import AMPLITUDE, PAIRS
 from kvadapters.probe.reader.expected import ExpectedLayer
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.reading import Finding, Reading, Row
-from kvadapters.probe.weights import AMPLITUDE, PAIRS
 
 LOWER = 2.0**-7
 """How much the weights above the first layer may change because of an error below, or because of a row's

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Float64, Mask
 from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.heads import DISTANCE, MATCH
 from kvadapters.probe.linear import Linear, newest
+from kvadapters.probe.network import Layer
 from kvadapters.probe.views import View
 
 BEYOND = 64
@@ -34,6 +37,10 @@ class ExpectedLayer:
     """Scores of distance heads at a gain of 1, from distance `-beyond` on. For a linear layer, the logarithms of
     weights."""
     beyond: int
+    match: Float64
+    """Scores of match heads between all queries and rows, [n, n]; [0, 0] where a layer has none."""
+    exchanged: Callable[[int, int], Float64]
+    """Gives the scores of match heads between a query and a row, if the row's key were that of each id, [ids]."""
 
     def scores(self, query: int, rows: NDArray[np.integer]) -> Float64:
         """Give the scores between a query and rows, if they stood at each distance of the curve, [rows,
@@ -63,15 +70,31 @@ def _block(probe: Probe, tokens: Sequence[int], states: Sequence[Float64], at: i
     beyond = len(hidden) + BEYOND
     alone = np.zeros(layout.hidden)
     alone[layout.constant] = hidden[0, layout.constant]
-    norms = np.sqrt((below**2).mean(-1))
+    if layout.match:  # keys have a code too
+        alone[tokens[0]] = hidden[0, tokens[0]]
+    matches = layout.match and isinstance(network.layers[number], Layer)
+    norms, at_all = np.sqrt((below**2).mean(-1)), np.arange(len(tokens))
     return ExpectedLayer(
         sees,
         rows.reshape(len(rows), -1),
         hidden[:, block.sums[0]] / layout.ballast,
-        np.ones(len(hidden)) if probe.architecture.norms else alone.max() / layout.hidden**0.5 / norms,
+        np.ones(len(hidden)) if probe.architecture.norms else np.sqrt((alone**2).mean()) / norms,
         _curve(probe, number, view, alone, np.arange(-beyond, beyond + 1)),
         beyond,
+        network.met(number, MATCH, below, below, at_all, at_all) if matches else np.zeros((0, 0)),
+        partial(_exchanged, probe, number, below),
     )
+
+
+def _exchanged(probe: Probe, number: int, below: Float64, query: int, row: int) -> Float64:
+    ids = np.arange(probe.layout.ids)
+    kept = np.repeat(below[row, None], len(ids), axis=0)
+    token = kept[0, : len(ids)].max()
+    kept[:, : len(ids)] = 0
+    kept[ids, ids] = token
+    asked, at = below[query, None], np.array([query])
+    scores: Float64 = probe.network.met(number, MATCH, asked, kept, at, np.full(len(ids), row))[0]
+    return scores
 
 
 def _curve(probe: Probe, number: int, view: View, alone: Float64, distances: NDArray[np.integer]) -> Float64:
@@ -79,4 +102,4 @@ def _curve(probe: Probe, number: int, view: View, alone: Float64, distances: NDA
     layer = probe.network.layers[number]
     if isinstance(layer, Linear):
         return layer.curve(distances, view.kind == "linear")
-    return probe.network.scores(number, alone, 1, distances)
+    return probe.network.scores(number, alone, DISTANCE, distances)

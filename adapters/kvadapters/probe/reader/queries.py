@@ -18,6 +18,7 @@ from kvadapters.probe.reader import common, prints, sets
 from kvadapters.probe.reader.counts import Counts, counted
 from kvadapters.probe.reader.distances import Distances
 from kvadapters.probe.reader.expected import ExpectedLayer, expected
+from kvadapters.probe.reader.matches import Matches
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.reading import Finding, Judgement, Reading, Row
 from kvadapters.probe.weights import BALLAST
@@ -115,7 +116,7 @@ class _OneLayer:
             findings=tuple(sets.compared(counts, likely, visible, query, self.where)),
             untold=tuple(sets.vague(counts, self.tokens)),
         )
-        for part in (self._share, self._distances, self._prints):
+        for part in (self._share, self._distances, self._matches, self._prints):
             reading = part(reading, low, high)
         return reading
 
@@ -130,8 +131,13 @@ class _OneLayer:
             held = np.repeat(held.sum(-1, keepdims=True) + BALLAST, held.shape[1], axis=1) / HEAD_DIM
         heads = held.reshape(len(held), -1, HEAD_DIM).sum(-1) * self.precision.step
         low, high = low.copy(), high.copy()
-        for part, added in ((self.block.seen, heads.mean(0)), (self.block.distance, heads.max(0))):
-            more = added.repeat(HEAD_DIM)[: self.probe.layout.ids]
+        some = heads.max(0)
+        for part, added in (
+            (self.block.seen, heads.mean(0)),
+            (self.block.distance, some),
+            (self.block.match, some),
+        ):
+            more = added.repeat(HEAD_DIM)[: part.stop - part.start]
             low[part] -= more
             high[part] += more
         return low, high, float(heads.mean(0)[-1])
@@ -168,6 +174,13 @@ class _OneLayer:
         part = self.block.distance
         bounds = np.maximum(low[part], 0) / self.gains, high[part] / self.gains
         return Distances(self.precision, self.expected, *bounds).add(reading)
+
+    def _matches(self, reading: Reading, low: Float64, high: Float64) -> Reading:
+        if not len(self.expected.match):
+            return reading
+        part = self.block.match
+        bounds = np.maximum(low[part], 0) / self.gains, high[part] / self.gains
+        return Matches(self.precision, self.expected, *bounds).add(reading)
 
     def _prints(self, reading: Reading, low: Float64, high: Float64) -> Reading:
         if not self.number and not self.probe.adapters:

@@ -20,6 +20,8 @@ class Row(Struct, frozen=True):
     """Where the text has this id. Empty: nowhere."""
     weight: float
     distances: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    """If its key is wrong: the ids whose key it may be."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ SORTS = {
     "missing": "does not see what it must see",
     "weights": "weighs rows unequally",
     "distance": "sees a row at a wrong distance",
+    "match": "reads a value under the key of another token",
     "share": "gives all rows together a wrong share",
     "context": "sees a row that was computed in another context",
 }

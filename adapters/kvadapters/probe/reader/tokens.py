@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from kvadapters.probe.arrays import Float64, Mask
 from kvadapters.probe.checkpoint import Probe
+from kvadapters.probe.heads import AMPLITUDE, PAIRS
 from kvadapters.probe.reader.common import views
 from kvadapters.probe.reader.precision import Precision
 from kvadapters.probe.reader.prints import bound_of
-from kvadapters.probe.weights import AMPLITUDE, PAIRS
 from kvspec.errors import BadInput
 
 MOST_TOKENS = 256
@@ -116,10 +116,9 @@ class Choice:
         for at, (number, _) in enumerate(layout.blocks):
             block = layout.block(at)
             errors[:, block.seen] = np.abs(hidden[:, block.seen]) * precision.relative + precision.absolute
-            errors[:, block.distance] = np.abs(hidden[:, block.distance]) * (
-                np.expm1(2 * scores) + precision.relative
-            )
-            errors[:, block.distance] += precision.absolute
+            for part in (block.distance, block.match):
+                errors[:, part] = np.abs(hidden[:, part]) * (np.expm1(2 * scores) + precision.relative)
+                errors[:, part] += precision.absolute
             if number or self.probe.adapters:  # else rows of the first layer carry no fingerprint
                 errors[:, block.prints] = bound_of(self.probe, precision, number)
         norms = np.sqrt((hidden**2).mean(-1))

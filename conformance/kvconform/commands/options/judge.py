@@ -168,6 +168,9 @@ def probe(parser: ArgumentParser) -> None:
         "--format", default="safetensors", help="the format of the checkpoint: safetensors, gguf, onnx or mlx"
     )
     parser.add_argument("--adapters", action="store_true", help="write two adapters (LoRA), x and y, beside it")
+    parser.add_argument(
+        "--match", action="store_true", help="with heads that match the key of each row with the token of its value"
+    )
     parser.add_argument("-o", "--out", required=True, metavar="DIR", help="write it into this folder")
     parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
