@@ -60,11 +60,17 @@ class Pool(Keyed):
         if self.needs(begin, end) > self.free_pages():
             raise ValueError(f"no blocks for {end - begin} tokens")
         of.generated_tokens.extend(tokens)
-        while not self.cache.can_store_request_tokens(of, end - begin):
-            self.cache.evict_cached_blocks()
+        self._allocate(of, end - begin)
         filled = self.cache.count_new_complete_blocks(of, end - begin)
         self.blocks.write(of, *(each[:, :, begin:end] for each in rows))
         self.cache.mark_complete_blocks(of, filled)
+
+    def _allocate(self, of: Any, n: int) -> None:
+        """Allocate blocks for n more tokens, at once or after all that nobody has is forgotten."""
+        if not self.cache.can_store_request_tokens(of, n):
+            self.cache.evict_cached_blocks()
+            if not self.cache.can_store_request_tokens(of, n):
+                raise RuntimeError(f"blocks are free, and none are given for {n} tokens")
 
     def read_sequence(self, sequence: int) -> Pair:
         """The rows that attention would get."""
