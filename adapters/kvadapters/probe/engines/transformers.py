@@ -21,12 +21,14 @@ def dynamic(folder: str, dtype: str) -> Model:
     return from_model(lambda: DynamicCache(config=model.config), _decode(model), _rewind, copy.deepcopy)
 
 
-def static(folder: str, dtype: str) -> Model:
-    """Load a probe; its caches have their size from the beginning."""
+def static(folder: str, dtype: str, most: int | None = None) -> Model:
+    """Load a probe; its caches have their size from the beginning, `MOST` if no other is given."""
     model = _model(folder, dtype)
-    return from_model(
-        lambda: StaticCache(config=model.config, max_cache_len=MOST), _decode(model), None, copy.deepcopy
-    )
+
+    def opened() -> Any:
+        return StaticCache(config=model.config, max_cache_len=MOST if most is None else most)
+
+    return from_model(opened, _decode(model), None, copy.deepcopy)
 
 
 def _model(folder: str, dtype: str) -> Any:

@@ -1,0 +1,32 @@
+"""mlx-lm whole: its models with the caches that it makes for them, asked as caches are."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from kvadapters.probe.sessions import Engine, Wanted, from_model
+from kvspec.errors import CannotRun
+
+try:
+    from kvadapters.probe.engines.mlx_lm import load
+except ImportError as e:
+    raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
+
+
+def _loaded(wanted: Wanted) -> Any:
+    return load(wanted.folder, wanted.dtype)
+
+
+SAID = {"version": version("mlx-lm")}
+CUT = frozenset({"rewind", "copy"})
+
+growing = from_model("mlx-whole", "growing", Engine(_loaded, file_format="mlx"), CUT, {}, SAID)
+sliding = from_model(
+    "mlx-whole-sliding",
+    "ring",
+    Engine(_loaded, "gpt-oss", "mlx", hybrid=True),
+    CUT,
+    {"ring.rewind": "below"},
+    SAID,
+)

@@ -1,0 +1,40 @@
+"""Hugging Face transformers whole: its models with its caches, asked as caches are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvadapters.probe.sessions import Engine, Wanted, from_model
+from kvspec.errors import CannotRun
+
+try:
+    import transformers
+
+    from kvadapters.probe.engines.transformers import dynamic, static
+except ImportError as e:
+    raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
+
+
+def _dynamic(wanted: Wanted) -> Any:
+    return dynamic(wanted.folder, wanted.dtype)
+
+
+def _static(wanted: Wanted) -> Any:
+    return static(wanted.folder, wanted.dtype, wanted.config.max_len)
+
+
+SAID = {"version": transformers.__version__}
+CUT = frozenset({"rewind", "copy"})
+
+growing = from_model(
+    "transformers-whole", "growing", Engine(_dynamic), CUT, {"growing.range": "clamped at 0"}, SAID
+)
+sliding = from_model(
+    "transformers-whole-sliding",
+    "ring",
+    Engine(_dynamic),
+    CUT,
+    {"ring.range": "clamped at 0", "ring.rewind": "below", "ring.keeps": "window - 1"},
+    SAID,
+)
+bounded = from_model("transformers-whole-static", "bounded", Engine(_static), frozenset({"copy"}), {}, SAID)
