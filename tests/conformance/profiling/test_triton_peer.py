@@ -133,15 +133,15 @@ def test_new_rows_are_the_last_of_those_in_place(
 
 
 PLANTED = {
-    "a row too many": ("seen = length - n + i + 1", "seen = length - n + i + 2"),
+    "a row too many": ("length - n + i + 1", "length - n + i + 2"),
     "a row too few": ("(split * each + each, length)", "(split * each + each, length - 1)"),
     "another head's queries": ("queries + line[:, None] * K + d", "queries + (line ^ 2)[:, None] * K + d"),
     "another key-value head": ("head.to(tl.int64) * key_head\n    values", "0 * key_head\n    values"),
     "a table ignored": ("page = tl.load(table + at // PAGE)", "page = b * 0 + at // PAGE"),
-    "another sequence's length": ("tl.load(lengths + b)\n\n    m", "tl.load(lengths)\n\n    m"),
+    "another sequence's length": ("(2), tl.load(lengths + b)", "(2), tl.load(lengths)"),
     "splits of equal weight": ("tl.exp2(total - tl.max(total, 0))", 'tl.where(total > float("-inf"), 1.0, 0.0)'),
     "sums that are not scaled down": ("total * shrunk + tl.sum", "total + tl.sum"),
-    "keys behind a width of a power of two left out": ("score += _dot(q_rest, k_rest)", "score += 0.0"),
+    "keys behind a width of a power of two left out": ("score += _dot(q_rest, _key(row, f, K))", "score += 0.0"),
 }
 
 

@@ -27,6 +27,50 @@ def _dot(a, b):
 
 
 @triton.jit
+def _asked(head, n, length, GROUP: tl.constexpr, ASKED: tl.constexpr):
+    """Find the lines of the queries of a tile, which of them are real, and how many rows each sees."""
+    m = tl.program_id(0) * ASKED + tl.arange(0, ASKED)
+    i = tl.minimum(m // GROUP, n - 1)
+    line = (head * GROUP + m % GROUP).to(tl.int64) * n + i
+    return line, m < GROUP * n, length - n + i + 1
+
+
+@triton.jit
+def _query(queries, line, real, d, K: tl.constexpr):
+    """Read these elements of the queries of a tile."""
+    return tl.load(queries + line[:, None] * K + d[None, :], mask=real[:, None] & (d[None, :] < K), other=0.0)
+
+
+@triton.jit
+def _key(row, d, K: tl.constexpr):
+    """Read these elements of the keys of a tile, turned."""
+    return tl.load(row[None, :] + d[:, None], mask=d[:, None] < K, other=0.0)
+
+
+@triton.jit
+def _weighed(score, top, total):
+    """Turn scores into weights below the new maximum. Give them, the factor of what was added before, the maximum
+    and the sum of all weights."""
+    higher = tl.maximum(top, tl.max(score, 1))
+    base = tl.where(higher == float("-inf"), 0.0, higher)
+    weight = tl.exp2(score - base[:, None])
+    shrunk = tl.exp2(top - base)
+    return weight, shrunk, higher, total * shrunk + tl.sum(weight, 1)
+
+
+@triton.jit
+def _put(out, sums, line, real, top, total, found, V: tl.constexpr, VALUE: tl.constexpr, SPLIT: tl.constexpr):
+    """Write the outputs of a tile; with SPLIT the logarithms of its sums too."""
+    e, total = tl.arange(0, VALUE), tl.where(total == 0.0, 1.0, total)  # a split may have no rows
+    found /= total[:, None]
+    if SPLIT:
+        line = line * tl.num_programs(2) + tl.program_id(2)
+        tl.store(sums + line, top + tl.log2(total), mask=real)
+    kept = real[:, None] & (e[None, :] < V)
+    tl.store(out + line[:, None] * V + e[None, :], found.to(out.dtype.element_ty), mask=kept)
+
+
+@triton.jit
 def attend(
     queries,  # [B, kv_heads * GROUP, n, K]
     keys,
@@ -57,18 +101,12 @@ def attend(
     """Attend with a tile of queries to one split of the rows of their key-value head."""
     b, head = tl.program_id(1) // kv_heads, tl.program_id(1) % kv_heads
     split, splits, length = tl.program_id(2), tl.num_programs(2), tl.load(lengths + b)
-
-    m = tl.program_id(0) * ASKED + tl.arange(0, ASKED)
-    real = m < GROUP * n
-    i = tl.minimum(m // GROUP, n - 1)
-    line = (b * kv_heads * GROUP + head * GROUP + m % GROUP).to(tl.int64) * n + i
-    seen = length - n + i + 1
-
+    line, real, seen = _asked(b * kv_heads + head, n, length, GROUP, ASKED)
     d, e, r = tl.arange(0, MAIN), tl.arange(0, VALUE), tl.arange(0, ROWS)
-    q = tl.load(queries + line[:, None] * K + d[None, :], mask=real[:, None] & (d[None, :] < K), other=0.0)
+    q = _query(queries, line, real, d, K)
     if REST > 0:
         f = MAIN + tl.arange(0, REST)
-        q_rest = tl.load(queries + line[:, None] * K + f[None, :], mask=real[:, None] & (f[None, :] < K), other=0.0)
+        q_rest = _query(queries, line, real, f, K)
 
     each = tl.cdiv(tl.cdiv(length, splits), ROWS) * ROWS
     end = tl.minimum(tl.minimum(split * each + each, length), tl.max(seen, 0))
@@ -82,30 +120,16 @@ def attend(
     for first in range(split * each, end, ROWS):
         at = tl.minimum(first + r, end - 1)  # rows behind the end are read as the last one, and weigh nothing
         row = keys + _offsets(at, b, table, key_outer, PAGE, K)
-        k = tl.load(row[None, :] + d[:, None], mask=d[:, None] < K, other=0.0)
-        score = _dot(q, k)
+        score = _dot(q, _key(row, d, K))
         if REST > 0:
-            k_rest = tl.load(row[None, :] + f[:, None], mask=f[:, None] < K, other=0.0)
-            score += _dot(q_rest, k_rest)
+            score += _dot(q_rest, _key(row, f, K))
         score = tl.where((first + r)[None, :] < tl.minimum(seen, end)[:, None], score * scale, float("-inf"))
 
-        higher = tl.maximum(top, tl.max(score, 1))
-        base = tl.where(higher == float("-inf"), 0.0, higher)
-        weight = tl.exp2(score - base[:, None])
-        shrunk = tl.exp2(top - base)
-        total = total * shrunk + tl.sum(weight, 1)
+        weight, shrunk, top, total = _weighed(score, top, total)
         row = values + _offsets(at, b, table, value_outer, PAGE, V)
         v = tl.load(row[:, None] + e[None, :], mask=e[None, :] < V, other=0.0)
         found = found * shrunk[:, None] + _dot(weight.to(v.dtype), v)
-        top = higher
-
-    total = tl.where(total == 0.0, 1.0, total)  # a split may have no rows
-    found /= total[:, None]
-    if SPLIT:
-        line = line * splits + split
-        tl.store(sums + line, top + tl.log2(total), mask=real)
-    kept = real[:, None] & (e[None, :] < V)
-    tl.store(out + line[:, None] * V + e[None, :], found.to(out.dtype.element_ty), mask=kept)
+    _put(out, sums, line, real, top, total, found, V, VALUE, SPLIT)
 
 
 @triton.jit
