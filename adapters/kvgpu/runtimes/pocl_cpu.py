@@ -21,8 +21,9 @@ DEVICE_BYTES, POINTER = 1024, 8
 """Bytes of a device of PoCL 3.0, and of a pointer."""
 
 AVX2 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
+WIDE = "skylake-avx512"
 PROCESSORS = {
-    "skylake-avx512": AVX2 | {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "adx", "aes", "pclmulqdq"},
+    WIDE: AVX2 | {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "adx", "aes", "pclmulqdq"},
     "haswell": AVX2,
     "x86-64": frozenset[str](),
 }
@@ -51,6 +52,11 @@ def processor(cpu_info: str) -> str:
     found = re.search(r"^flags\s*:(.*)$", cpu_info, re.MULTILINE)
     able = set(found[1].split()) if found else set()
     return next(name for name, needs in PROCESSORS.items() if needs <= able)
+
+
+def wide() -> bool:
+    """Tell whether this processor has registers of 16 floats, which LLVM 14 uses."""
+    return CPU_INFO.exists() and processor(CPU_INFO.read_text()) == WIDE
 
 
 def _allocated(name: str) -> int:

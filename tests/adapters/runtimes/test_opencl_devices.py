@@ -185,8 +185,10 @@ def test_a_cache_folder_others_can_write_to_is_not_used(tmp_path: Path, monkeypa
     assert build_folder.folder("test") != usual
 
 
-def test_vectors_are_as_wide_as_compiles() -> None:
-    assert [c.lanes for c in RANKED] == [16, 16, 16, 8, 16]
+@pytest.mark.parametrize(("wide", "old_pocl"), [(False, 8), (True, 16)])
+def test_vectors_are_as_wide_as_compiles(wide: bool, old_pocl: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencl_devices.pocl_cpu, "wide", lambda: wide)
+    assert [c.lanes for c in RANKED] == [16, 16, 16, old_pocl, 16]
 
 
 def test_memory_that_was_released_is_taken_again() -> None:

@@ -101,3 +101,14 @@ def test_without_a_map_of_memory_nothing_is_read(tmp_path: Path, monkeypatch: py
 )
 def test_the_processor_can_do_no_more_than_this_one(cpu_info: str, name: str) -> None:
     assert pocl_cpu.processor(cpu_info) == name
+
+
+def test_a_processor_is_wide_if_its_compiler_has_registers_of_16_floats() -> None:
+    assert pocl_cpu.wide()
+    pocl_cpu.CPU_INFO.write_text(NEW.replace("avx512vl", ""))
+    assert not pocl_cpu.wide()
+
+
+def test_a_processor_of_which_nothing_is_told_is_not_wide() -> None:
+    pocl_cpu.CPU_INFO.unlink()
+    assert not pocl_cpu.wide()

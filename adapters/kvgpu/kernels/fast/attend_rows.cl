@@ -6,7 +6,7 @@
  *   QUERY_HEADS                    query heads of a group, which shares a kv head
  *   QUERIES                        queries that a work-item takes together
  *   SCALE                          the factor of queries; it has log2(e) in it, because weights are powers of 2
- *   LANES                          floats of a vector: 8 or 16; at 16 some compilers end the process
+ *   LANES                          floats of a vector: 16 where a processor has such registers, else 8
  *   PAGES, or not                  how rows lie: in pages, else in runs
  *
  * One work-item takes QUERIES queries of all heads of a group, and a run of rows of their kv head. It walks the rows
