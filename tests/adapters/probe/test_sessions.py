@@ -11,7 +11,7 @@ from support.running.judging import broken, record_of, verdicts
 
 ROWS = ("GROW-1", "GROW-2", "GROW-5", "CACHE-1", "CACHE-7", "CACHE-8", "CACHE-9")
 WINDOWS = ("RING-1", "RING-2", "RING-7", "RING-10", "CACHE-8")
-FORKS = ("PAGE-3", "PAGE-5", "PAGE-6", "PAGE-14", "PAGE-16", "PAGE-18", "PAGE-22", "PAGE-27")
+FORKS = ("CACHE-1", "PAGE-3", "PAGE-5", "PAGE-6", "PAGE-14", "PAGE-16", "PAGE-18", "PAGE-22", "PAGE-27")
 BESIDE = ("MASK-8", "SNAP-1", "SNAP-3", "SNAP-4", "DRAFT-1", "DRAFT-2", "DRAFT-6", "DRAFT-13")
 
 

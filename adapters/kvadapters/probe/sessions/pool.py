@@ -21,7 +21,6 @@ class Sequences(Pool):
     def __init__(self, config: Config, root: Session) -> None:
         super().__init__(config)
         self.root, self.tables, self.users = root, dict[int, list[int]](), Counter[int]()
-        root.family = [root]
 
     def length(self, of: Session) -> int:
         """Count the tokens of a sequence."""
@@ -47,9 +46,12 @@ class Sequences(Pool):
 
     def append(self, keys: Array, values: Array, sequence: int = 0) -> None:
         """Append rows as tokens. Raises ValueError where there are no pages for them."""
-        session, n = self.all[sequence], keys.shape[2]
+        n = keys.shape[2]
+        if not n:
+            return
+        session = self.all[sequence]
         begin, table = len(session.text), self.tables[sequence]
-        copied = int(bool(n and begin % self.size and self.users[table[-1]] > 1))
+        copied = int(bool(begin % self.size and self.users[table[-1]] > 1))
         new = self._unused(copied + self.needs(begin, begin + n))
         session.update(keys, values)
         if copied:
@@ -69,7 +71,7 @@ class Sequences(Pool):
 
     def drop(self, sequence: int) -> None:
         """Let a sequence go."""
-        self.root.family.remove(self.all.pop(sequence))
+        del self.all[sequence]
         self._release(self.tables.pop(sequence))
 
     def read_sequence(self, sequence: int, layer: int = 0) -> Pair:

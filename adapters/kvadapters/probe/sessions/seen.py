@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -28,8 +29,8 @@ class Session:
         self.probe, self.precision, self.model, self.config = probe, precision, model, config
         self.cache = model.open() if cache is None else cache
         self.text, self.rows, self.masked = list[int](), dict[int, Rows](), np.zeros((1, 1, 0, 0), bool)
-        self.family = list[Session]()
-        """The other sequences of its memory, and itself; empty if there is one alone."""
+        self.family = WeakSet[Session]()
+        """The sequences of its memory that are beside others. Weak, as a session lets its cache go when it ends."""
 
     def update(self, keys: Array, values: Array) -> Rows:
         """Append rows as tokens; give the rows that their queries saw. Raises ValueError for rows of another shape,
@@ -127,7 +128,7 @@ class Session:
 
     def _joined(self, other: Session) -> Session:
         other.rows, other.family = self.rows, self.family
-        self.family.append(other)
+        self.family.add(other)
         return other
 
     def __deepcopy__(self, _: Any) -> Session:
