@@ -270,6 +270,8 @@ def _adapters(a: Aim) -> Iterator[str]:
         )
         begun = "; ".join(f"submit x{i} {long} new=3{('', ' adapter=x', ' adapter=y')[i % 3]}" for i in range(6))
         yield f"{begun}; wait; ask a x0[:{2 * b}] 2 adapter=x; ask b x1[:{2 * b}] 2; ask c x2[:{2 * b}] 2 adapter=x"
+    if "samples" in a.declared.can:
+        yield f"ask a {b + 1} samples=3 new={b} adapter=x; ask b a 2 adapter=x; ask c a[:{b + 1}] 2 samples=2"
     others = "; ".join(f"ask x{i} {long} new=2" for i in range(a.declared.sequences or SEQUENCES))
     yield f"ask a {long} adapter=x; {others}; ask b a[:{long - 1}] 2; ask c a 2 adapter=y; ask d x0 2 adapter=x"
 

@@ -120,7 +120,11 @@ def test_a_state_in_f32_is_read_far_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "layers", "words"),
     [
-        ("llama4", "chunk 8,full", "no GGUF of llama4: llama.cpp has chunks of 8192 alone; there are llama"),
+        (
+            "llama4",
+            "chunk 8,full",
+            "chunks of 8192 alone: --layers '3\\*chunk 8192,full'",
+        ),
         ("qwen3", "2*window 8", "knows no windows of qwen3"),
         ("mistral", "2*window 8", "knows no windows of mistral"),
         ("gemma3", "full,window 8", "in a period, whose last layer is full"),

@@ -24,7 +24,7 @@ DEFERRED = {"copy", "load"}, {"shift", "load"}
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {}
-    for name, layers in (("qwen3", "full,full"), ("gemma3", "window 5,full")):
+    for name, layers in (("qwen3", "full,full"), ("gemma3", "window 5,full"), ("llama4", "3*chunk 8192,full")):
         found[name] = str(tmp_path_factory.mktemp(name) / "probe")
         assert cli.main(["probe", name, "--layers", layers, "--format", "gguf", "-o", found[name]]) == 0
     return found
@@ -54,6 +54,11 @@ def test_a_shift_that_shows_in_a_copy_is_found(folders: dict[str, str]) -> None:
 def test_rows_of_fewer_bits_are_read(rows: str, folders: dict[str, str]) -> None:
     found = verdict(f"llama-cpp-{rows}", folders["gemma3"], Precision("f16", rows), lives=0)
     assert found.failures == () and found.queries > 200
+
+
+def test_llama_4_is_read_below_the_end_of_its_first_chunk(folders: dict[str, str]) -> None:
+    found = verdict("llama-cpp", folders["llama4"], Precision("f32"), lives=0)
+    assert found.failures == () and found.queries > 100, found.told()
 
 
 def test_one_buffer_with_windows_is_clean(folders: dict[str, str]) -> None:

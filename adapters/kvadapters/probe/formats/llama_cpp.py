@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvadapters.probe.architecture import FEED_FORWARD, Architecture, Tensors, period, size_of
+from kvadapters.probe.architectures import llama4
 from kvadapters.probe.architectures.gemma3 import LOCAL
 from kvadapters.probe.architectures.gpt_oss import EXPERTS, WIDTH
 from kvadapters.probe.formats import llama_cpp_latent, llama_cpp_linear
@@ -85,6 +86,16 @@ def _experts(layout: Layout, tensors: Tensors) -> Tensors:
     return found
 
 
+CHUNK, CHUNKS_PERIOD = 8192, 4
+"""llama.cpp has Llama 4's chunks of one size, and a full layer without RoPE behind each three layers of them."""
+
+
+def _chunks(_: Layout, eps: float) -> Mapping[str, Value]:
+    """Say that there are experts, as llama.cpp wants it of each Llama 4, and that no layer has them."""
+    experts = {"expert_count": 1, "expert_used_count": 1, "expert_feed_forward_length": FEED_FORWARD}
+    return {**experts, "interleave_moe_layer_step": 0, "rope.freq_base": llama4.THETA}
+
+
 DIALECTS = {
     "llama": Dialect("llama", _neighbours),
     "mistral": Dialect("llama", _neighbours),
@@ -101,6 +112,12 @@ DIALECTS = {
         windows=True,
     ),
     "gpt-oss": Dialect("gpt-oss", _experts, (("post_attention_layernorm", "post_attention_norm"),), windows=True),
+    "llama4": Dialect(
+        "llama4",
+        _as_they_are,
+        tuple((f"feed_forward.{part}_proj", f"ffn_{part}") for part in ("gate", "up", "down")),
+        values=_chunks,
+    ),
     "qwen3-next": Dialect(
         "qwen3next",
         llama_cpp_linear.changed,
@@ -115,11 +132,9 @@ DIALECTS = {
 
 def dialect(architecture: Architecture, layout: Layout) -> Dialect:
     """Give how llama.cpp takes a probe. Raises BadInput where it cannot."""
-    if architecture.name not in DIALECTS:
-        raise BadInput(
-            f"no GGUF of {architecture.name}: llama.cpp has chunks of 8192 alone; there are {', '.join(DIALECTS)}"
-        )
     found = DIALECTS[architecture.name]
+    if found.name == "llama4" and (period(layout, "chunk"), size_of(layout, "chunk")) != (CHUNKS_PERIOD, CHUNK):
+        raise BadInput(f"llama.cpp has Llama 4 with chunks of {CHUNK} alone: --layers '3*chunk {CHUNK},full'")
     if not found.windows and size_of(layout, "window"):
         raise BadInput(f"llama.cpp knows no windows of {architecture.name}: all layers are full in a GGUF")
     if period(layout) is None:
