@@ -79,6 +79,7 @@ ENGINES = {
     "transformers-rope": "kvadapters.engines.transformers.attention:rope",
     "transformers-gemma2": "kvadapters.engines.transformers.attention:gemma2",
     "transformers-gpt-oss": "kvadapters.engines.transformers.attention:gpt_oss",
+    "transformers-joined": "kvadapters.engines.transformers.joined:joined",
     "onnx-attention": "kvadapters.engines.onnx.attention:growing",
     "onnx-attention-window": "kvadapters.engines.onnx.attention:window",
     "onnx-scatter": "kvadapters.engines.onnx.attention:scatter",

@@ -47,6 +47,7 @@ NOT_TRIED = {
     "transformers-static-indexed": "transformers",
     "transformers-mllama": "transformers",
     "easydel-batch": "easydel",
+    "transformers-joined": "transformers",
 }
 """Adapters that nobody tried yet, and the packages that they take."""
 

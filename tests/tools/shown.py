@@ -37,6 +37,7 @@ ENGINES = {
     "litgpt": {"litgpt", "torch"},
     "executorch": {"executorch", "torch"},
     "torchtune": {"torchtune", "torch"},
+    "torch": {"torch"},
     "whisper": {"whisper", "torch"},
     "tvm": {"tvm", "tvm_ffi"},
     "flax": {"flax", "jax"},

@@ -53,7 +53,8 @@ def _wide(b: int, random: Random) -> str:
         f"layers kv_heads={HEADS[b]} k_dim={b} v_dim={v_dim} dtype={dtype} of=full,window:4,share:0,conv:2 layers=3"
     )
     refused = f"settle 9; branch 1 on=9; branch 2 v_dim={v_dim + 1}"
-    return f"{start}: append 5; branch 4 on=-1,0,-1,2; {refused}; branch 2 on=1,3; settle 5; settle 0; append 2"
+    drafts = f"branch 4 on=-1,0,-1,2; {refused}; branch 1 on=0; branch 2 on=1,3"  # none of the second call is kept
+    return f"{start}: append 5; {drafts}; settle 6; settle 0; append 2"
 
 
 def _refused(b: int, random: Random) -> str:
