@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -83,3 +84,25 @@ def test_what_is_left_undone_is_found(fault: str, life: list[Act], folders: dict
     undone = {"drop": lambda cache: cache.memory.free.insert(0, cache.number), "rewind": lambda cache, n: None}
     assert not Lived(probe, right, Precision("f32"), 0).through(life).wrong
     assert Lived(probe, broken(right, **{fault: undone[fault]}), Precision("f32"), 0).through(life).wrong
+
+
+def test_a_memory_that_ends_in_a_cycle_ends_once(folders: dict[str, str]) -> None:
+    """The context may end before its sequences, of which none asks it then."""
+    model = loaded("llama-cpp", folders["qwen3"], "f32")
+
+    class Ends:
+        def __init__(self) -> None:
+            self.cache, self.me = model.open(), self
+            self.memory = self.cache.memory
+
+        def __del__(self) -> None:
+            assert model.drop is not None
+            model.drop(self.cache)
+
+    for _ in range(4):
+        Ends()
+        gc.collect()
+    cache = model.open()
+    cache.memory.context.__del__()
+    assert model.drop is not None
+    model.drop(cache)

@@ -59,8 +59,10 @@ class Opened:
     def __del__(self) -> None:
         if getattr(self, "batch", None):
             llama.llama_batch_free(self.batch)
+            self.batch = None
         if getattr(self, "context", None):
             llama.llama_free(self.context)
+            self.context = None
 
     def logits(self, at: int) -> Array:
         """Give the logits of a token of the last batch, [vocabulary]."""

@@ -142,5 +142,7 @@ def _shift(cache: Held, n: int) -> None:
 
 
 def _drop(cache: Held) -> None:
+    if not cache.memory.context.context:  # in a cycle, the context may have ended before its sequences
+        return
     llama.llama_memory_seq_rm(cache.memory.held, cache.number, -1, -1)
     cache.memory.free.append(cache.number)
