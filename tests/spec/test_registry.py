@@ -21,6 +21,7 @@ REGISTRY = {"spec/kvspec/chapters/__init__.py"}
 ADAPTERS = (
     "kvgpu/adapter",
     *("kvadapters/attending", "kvadapters/stores", "kvadapters/update/claims"),
+    *(f"kvadapters/probe/sessions/{name}" for name in ("__init__", "llama_cpp", "mlx_lm", "transformers")),
 )
 SAYS_WHAT_IT_CLAIMS = {f"adapters/{name}.py" for name in ADAPTERS}
 """Adapters: what they claim is theirs to say."""
