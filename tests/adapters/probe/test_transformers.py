@@ -137,7 +137,8 @@ def exchanged(engine: Any, tokens: list[int], layer: int) -> Any:
     caches = [transformers.DynamicCache(config=engine.config) for _ in range(2)]
     for cache_, token in zip(caches, (tokens[20], tokens[30]), strict=True):
         ask(engine, [*tokens[:20], token, *tokens[21:23]], past_key_values=cache_, use_cache=True)
-    ours, theirs = (cache_.layers[layer].keys for cache_ in caches)
+    latent = engine.config.model_type == "deepseek_v3"  # what it keeps as values are its keys
+    ours, theirs = (getattr(one.layers[layer], "values" if latent else "keys") for one in caches)
     ours[:, :, -3] = theirs[:, :, -3]
     return ask(engine, tokens[23:30], past_key_values=caches[0], use_cache=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
-from mlx_lm.models.cache import make_prompt_cache, trim_prompt_cache
+from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 from mlx_lm.utils import load_model
 
 from kvadapters.probe.model import Model, from_model
@@ -28,6 +28,7 @@ def load(folder: str, dtype: str) -> Model:
 
 
 def _rewind(cache: Any, tokens: int) -> None:
-    trimmed = trim_prompt_cache(cache, tokens)
-    if trimmed != tokens:
-        raise ValueError(f"{trimmed} of {tokens} tokens were trimmed")
+    """Trim a cache. Of more tokens than there are mlx-lm trims all. Raises ValueError where it trims none."""
+    if not can_trim_prompt_cache(cache):
+        raise ValueError("the cache cannot be trimmed")
+    trim_prompt_cache(cache, tokens)

@@ -21,12 +21,14 @@ def _loaded(wanted: Wanted) -> Any:
 SAID = {"version": version("mlx-lm")}
 CUT = frozenset({"rewind", "copy"})
 
-growing = from_model("mlx-whole", "growing", Engine(_loaded, file_format="mlx"), CUT, {}, SAID)
+growing = from_model(
+    "mlx-whole", "growing", Engine(_loaded, file_format="mlx"), CUT, {"growing.range": "clamped at 0"}, SAID
+)
 sliding = from_model(
     "mlx-whole-sliding",
     "ring",
     Engine(_loaded, "gpt-oss", "mlx", hybrid=True),
     CUT,
-    {"ring.rewind": "below"},
+    {"ring.range": "clamped at 0", "ring.rewind": "below"},
     SAID,
 )
