@@ -28,8 +28,9 @@ def test_answers_are_judged(name: str, clause: str) -> None:
 
 
 def test_a_store_has_a_rollback_where_layers_can_be_trimmed() -> None:
-    assert asked_engines.stored.describe()["chapters"]["store"]["with"] == ["zero", "read", "rollback"]
-    assert asked_engines.store(trim=None).describe()["chapters"]["store"]["with"] == ["zero", "read"]
+    plain = ["zero", "read", "full", "apart"]
+    assert asked_engines.stored.describe()["chapters"]["store"]["with"] == [*plain, "rollback"]
+    assert asked_engines.store(trim=None).describe()["chapters"]["store"]["with"] == plain
 
 
 @pytest.mark.parametrize(
