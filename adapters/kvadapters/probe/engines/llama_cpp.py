@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from kvspec.geometry import Array
 
 SEQUENCES, CHUNK = 8, 8
 """Sequences of a context, and tokens of one evaluation: a batch takes two."""
-CELLS = 256 * SEQUENCES
-"""Cells in all."""
+CELLS = 256
+"""Cells of a sequence."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Memory:
     """A context, and the numbers of its sequences that are free."""
 
     context: Opened
-    free: list[int] = field(default_factory=lambda: list(range(SEQUENCES)))
+    free: list[int]
 
     @property
     def held(self) -> Any:
@@ -51,12 +51,12 @@ class Held:
         return int(llama.llama_memory_seq_pos_max(self.memory.held, self.number)) + 1
 
 
-def load(rows: str | None, unified: bool, folder: str, dtype: str) -> Model:
+def load(rows: str | None, unified: bool, folder: str, dtype: str, sequences: int = SEQUENCES) -> Model:
     """Load a probe of GGUF."""
-    sizes = Sizes(CELLS, CHUNK, SEQUENCES, rows or dtype, unified)
+    sizes = Sizes(CELLS * sequences, CHUNK, sequences, rows or dtype, unified)
 
     def opened() -> Held:
-        return _beside(Memory(Opened(Path(folder, "model.gguf"), sizes)))
+        return _beside(Memory(Opened(Path(folder, "model.gguf"), sizes), list(range(sequences))))
 
     tried = opened()
     shifts = llama.llama_memory_can_shift(tried.memory.held)

@@ -82,7 +82,8 @@ def pool_of(name: str, engine: Engine, said: Mapping[str, Any] | None = None) ->
     """Make an adapter of an engine whose memory has several sequences: a pool that forks them."""
 
     def opens(config: Config) -> Sequences:
-        return Sequences(config, engine.opened("growing", config.changed(page_size=None, pages=None)))
+        root = engine.opened("growing", config.changed(page_size=None, pages=None))
+        return Sequences(config, root, LIMITS["rows"])
 
     return OneKind(name, "page", opens, CLAIM, {"limits": LIMITS, "by_adapter": ["sequence"], **(said or {})})
 

@@ -22,6 +22,16 @@ def _unified(wanted: Wanted) -> Any:
     return unified(wanted.folder, wanted.dtype)
 
 
+def _many(wanted: Wanted) -> Any:
+    return streams(wanted.folder, wanted.dtype, MANY)
+
+
+def _many_unified(wanted: Wanted) -> Any:
+    return unified(wanted.folder, wanted.dtype, MANY)
+
+
+MANY = 16
+"""Sequences of a pool's memory: as many as a batch has tokens. With more llama.cpp makes no context."""
 SAID = {"version": version("llama-cpp-python")}
 CUT = frozenset({"rewind", "copy"})
 CUTS: dict[str, int | str] = {"growing.range": "clamped at 0"}
@@ -29,8 +39,8 @@ CUTS: dict[str, int | str] = {"growing.range": "clamped at 0"}
 
 growing = from_model("llama-whole", "growing", Engine(_streams, file_format="gguf"), CUT, CUTS, SAID)
 one_buffer = from_model("llama-whole-unified", "growing", Engine(_unified, file_format="gguf"), CUT, CUTS, SAID)
-pool = pool_of("llama-whole-pool", Engine(_streams, file_format="gguf"), SAID)
-unified_pool = pool_of("llama-whole-unified-pool", Engine(_unified, file_format="gguf"), SAID)
+pool = pool_of("llama-whole-pool", Engine(_many, file_format="gguf"), SAID)
+unified_pool = pool_of("llama-whole-unified-pool", Engine(_many_unified, file_format="gguf"), SAID)
 sliding = from_model(
     "llama-whole-sliding",
     "ring",

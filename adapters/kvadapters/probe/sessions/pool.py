@@ -12,14 +12,16 @@ from typing import Any
 from kvadapters.pools import Pool
 from kvadapters.probe.sessions.seen import Session
 from kvspec.contract import Pair
+from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
 
 
 class Sequences(Pool):
-    """The pool. `root` is a sequence that stays empty: others are made beside it."""
+    """The pool. `root` is a sequence that stays empty: others are made beside it. `most` rows are taken in all."""
 
-    def __init__(self, config: Config, root: Session) -> None:
+    def __init__(self, config: Config, root: Session, most: int) -> None:
         super().__init__(config)
+        self.given, self.most = 0, most
         self.root, self.tables, self.users = root, dict[int, list[int]](), Counter[int]()
 
     def length(self, of: Session) -> int:
@@ -49,6 +51,9 @@ class Sequences(Pool):
         n = keys.shape[2]
         if not n:
             return
+        self.given += n
+        if self.given > self.most:
+            raise Unsupported("more rows than the adapter declares that a cache is given")
         session = self.all[sequence]
         begin, table = len(session.text), self.tables[sequence]
         copied = int(bool(begin % self.size and self.users[table[-1]] > 1))
