@@ -70,12 +70,16 @@ def test_no_two_adapters_are_alike() -> None:
 
 
 @pytest.mark.parametrize("adapter", ["", *ADAPTERS])
-def test_what_is_computed_with_an_adapter_is_read_as_right_with_it_alone(adapter: str) -> None:
-    one = probe()
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3", "gpt-oss", "llama4"])
+def test_what_is_computed_with_an_adapter_is_read_as_right_with_it_alone(name: str, adapter: str) -> None:
+    layers = {"gemma3": "window 6,full", "gpt-oss": "window 6,full", "llama4": "chunk 8,full"}.get(
+        name, "full,full"
+    )
+    one = replace(engines.small(name, layers), adapters=True)
     logits = one.with_adapter(adapter).network.logits(one.with_adapter(adapter).network.hidden(TEXT))
-    for name in ("", *ADAPTERS):
-        judgement = read(one.with_adapter(name), TEXT, logits)
-        assert bool(judgement.wrong) == (name != adapter)
+    for other in ("", *ADAPTERS):
+        judgement = read(one.with_adapter(other), TEXT, logits)
+        assert bool(judgement.wrong) == (other != adapter)
 
 
 @pytest.mark.parametrize(("own", "other", "words"), [("x", "y", "with adapter y"), ("", "x", "with adapter x")])
