@@ -13,7 +13,7 @@ from kvadapters.probe.sessions import Engine, Wanted, from_model, pool_of
 from kvadapters.probe.views import View
 
 Cache = list[int]
-CUT = frozenset({"rewind", "copy"})
+CUT = frozenset({"rewind", "copy", "drafts"})
 
 
 def model(wanted: Wanted, view: View | None = None, skips: Callable[[int], int] = lambda _: 0) -> Model:

@@ -96,10 +96,13 @@ def from_model(
     dialect: Mapping[str, int | str] | None = None,
     said: Mapping[str, Any] | None = None,
 ) -> UpdateAdapter:
-    """Make the adapter. `can` says what the engine's caches have: `rewind`, `copy`, `load`."""
+    """Make the adapter. `can` says what the engine's caches have: `rewind`, `copy`, and `drafts` if a rewind
+    always drops the newest tokens again."""
     functions: dict[str, Any] = {}
     if "rewind" in can:
-        functions |= {"trim": Session.rewind, "commit": Session.commit}
+        functions |= {"trim": Session.rewind}
+    if "drafts" in can:
+        functions |= {"commit": Session.commit}
     if can >= {"rewind", "copy"}:
         functions |= {"state": Session.copy, "set_state": lambda _, saved: saved.copy()}
     return from_update(

@@ -33,7 +33,7 @@ def _many_unified(wanted: Wanted) -> Any:
 MANY = 16
 """Sequences of a pool's memory: as many as a batch has tokens. With more llama.cpp makes no context."""
 SAID = {"version": version("llama-cpp-python")}
-CUT = frozenset({"rewind", "copy"})
+CUT = frozenset({"rewind", "copy", "drafts"})
 CUTS: dict[str, int | str] = {"growing.range": "clamped at 0"}
 """A rewind by more tokens than there are drops all."""
 
