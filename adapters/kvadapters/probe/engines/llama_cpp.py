@@ -53,7 +53,8 @@ class Held:
 
 def load(rows: str | None, unified: bool, folder: str, dtype: str, sequences: int = SEQUENCES) -> Model:
     """Load a probe of GGUF."""
-    sizes = Sizes(CELLS * sequences, CHUNK, sequences, rows or dtype, unified)
+    chunk = max(CHUNK, sequences // 2)  # with more sequences than tokens of a batch llama.cpp makes no context
+    sizes = Sizes(CELLS * sequences, chunk, sequences, rows or dtype, unified)
 
     def opened() -> Held:
         return _beside(Memory(Opened(Path(folder, "model.gguf"), sizes), list(range(sequences))))

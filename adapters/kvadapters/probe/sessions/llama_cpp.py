@@ -30,8 +30,8 @@ def _many_unified(wanted: Wanted) -> Any:
     return unified(wanted.folder, wanted.dtype, MANY)
 
 
-MANY = 16
-"""Sequences of a pool's memory: as many as a batch has tokens. With more llama.cpp makes no context."""
+MANY = 64
+"""Sequences of a pool's memory."""
 SAID = {"version": version("llama-cpp-python")}
 CUT = frozenset({"rewind", "copy", "drafts"})
 CUTS: dict[str, int | str] = {"growing.range": "clamped at 0"}

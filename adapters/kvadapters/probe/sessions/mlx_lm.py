@@ -22,7 +22,12 @@ SAID = {"version": version("mlx-lm")}
 CUT = frozenset({"rewind", "copy"})
 
 growing = from_model(
-    "mlx-whole", "growing", Engine(_loaded, file_format="mlx"), CUT, {"growing.range": "clamped at 0"}, SAID
+    "mlx-whole",
+    "growing",
+    Engine(_loaded, file_format="mlx"),
+    CUT | {"drafts"},
+    {"growing.range": "clamped at 0"},
+    SAID,
 )
 sliding = from_model(
     "mlx-whole-sliding",
