@@ -16,8 +16,6 @@ from support import serving
 REQUESTS = 500
 QUICK = ("prefix/no-parent", "hybrid/window-too-wide", "page/no-copy-on-write", "batch/positions-from-zero")
 """Those that every run of the tests plants."""
-KEYS = [fault for fault in FAULTS.values() if fault.settings.get("match")]
-"""Those whose probe has match heads."""
 
 
 @pytest.mark.must("seen within 500 requests")
