@@ -108,6 +108,9 @@ def test_what_is_missing_is_named() -> None:
     assert told["draft/explore/draft"] == "takes growing or ring"
 
 
+ROOT = Path(__file__).parents[3]
+
+
 class NoPlans(Reference):
     """It cannot plan."""
 
@@ -135,7 +138,7 @@ def test_a_check_of_which_an_ability_that_is_missing_leaves_nothing_is_told() ->
 
 def test_a_run_tells_it_in_its_record_and_its_reports(tmp_path: Path) -> None:
     name, report = f"{__name__}:Small", str(tmp_path / "report")
-    done = kvconform("run", name, "--quick", "--chapter", "attention", "--report", report)
+    done = kvconform("run", name, "--quick", "--chapter", "attention", "--report", report, cwd=ROOT)
     first = "attention/cover/ring-window=1"  # the first few are told, the record has all
     assert "takes ring" in done.stdout and first in done.stdout
     record = json.loads((tmp_path / "report" / "record.json").read_text())
