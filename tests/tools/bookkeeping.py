@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from kvreports import json_file, markdown
@@ -49,10 +50,15 @@ Verdicts = Mapping[str, Mapping[str, str]]
 """What each implementation makes of each clause, by its name."""
 
 
+@cache
+def records(root: Path) -> dict[str, Record]:
+    """Read the published records of adapters, by their names."""
+    return {p.parent.name: json_file.load(p, Record) for p in sorted((root / RECORDS).glob("*/record.json"))}
+
+
 def verdicts(root: Path, chapter: str) -> Verdicts:
-    """Read the published records of adapters that claim a chapter."""
-    records = {p.parent.name: json_file.load(p, Record) for p in sorted((root / RECORDS).glob("*/record.json"))}
-    those = {name: record for name, record in records.items() if chapter in record.adapter["chapters"]}
+    """Give the verdicts of the adapters that claim a chapter."""
+    those = {name: record for name, record in records(root).items() if chapter in record.adapter["chapters"]}
     return {name: {c.id: c.verdict for c in record.clauses} for name, record in those.items()}
 
 

@@ -2,7 +2,7 @@
 heads have constant ones, which RoPE turns.
 
 Match heads show that the key and the value of a row belong to one token. Each content id has a code of eight signs,
-which is in the keys of its rows. A query asks by the code of the id that is its own token's partner. So each row
+which is in the keys of its rows. A query asks by the code of its token's partner. So each row
 has a weight of its own, by the token that its key was made of. What is read with this weight must be the value of
 this token. Codes lie in the slowest pairs of dimensions: RoPE hardly turns them, and no other head asks there."""
 

@@ -117,8 +117,8 @@ class Network:
         keys: dict[int, Float64] | None = None,
     ) -> list[Float64]:
         """Give the hidden states before each layer, and behind the last one. `masks` replaces what queries see in
-        some layers, bool [n, n], and by the number of its block what a convolution holds. `positions` replaces
-        those that RoPE uses, and `keys` the hidden states that some layers make keys of."""
+        some layers, bool [n, n]. By the number of its block it replaces what a convolution holds. `positions`
+        replaces those that RoPE uses, and `keys` the hidden states that some layers make keys of."""
         x = self.embedding[list(tokens)].astype(np.float64) * self.embedding_factor
         at = np.arange(len(tokens)) if positions is None else np.asarray(positions)
         return self.gone_on([x], masks or {}, at, keys)

@@ -222,9 +222,9 @@ class AdapterUnderTest:
         for trace in traces:
             seen = self.judge(trace, source, watch)
             held += [] if seen.failed or seen.over_memory else [trace]
-            count(covered, trace, len(seen.steps))
+            count(covered, seen.trace, len(seen.steps))
             states.update(seen.states)
-            transitions.update(zip(seen.states, map(str, trace.ops[1:]), strict=False))
+            transitions.update(zip(seen.states, map(str, seen.trace.ops[1:]), strict=False))
             if self.budget_used >= 1:
                 break
         covered.states += len(states)
@@ -250,7 +250,7 @@ class AdapterUnderTest:
                 self.judge_all(form.suiting(some, self.adapter), form.name, of)
 
     def failure(self, seen: TrialResult, source: str = "", deterministic: bool = True) -> Failure:
-        """The entry of a failed trial in this adapter's record; perhaps as yet without a source."""
+        """The entry of a failed trial in this adapter's record. Its source may be unknown yet."""
         return failure(seen, source, self.check, deterministic)
 
     def repeats(self, seen: TrialResult) -> None:

@@ -120,7 +120,7 @@ def traces(plan: Plan, closed: Closure) -> Iterator[Ops]:
     and its last operation: what it shows on its way was looked at where those states were reached.
     """
     found, shown = dict[str, Ops](), _shown(plan, closed)
-    leaving = [] if plan.asks_alone else closed.leaving
+    leaving = [] if plan.only_staying else closed.leaving
     for turn, (path, move) in enumerate([*leaving, *_chained(closed.staying)]):
         there = walk(plan.start, path + move)
         reached, after = key_of(plan, there), plan.continuations(there.session)
@@ -146,7 +146,7 @@ def _chained(staying: list[tuple[Ops, Ops]]) -> list[tuple[Ops, Ops]]:
 
 
 def _telling(shown: Shown, reached: Key, turn: int) -> list[int]:
-    """The continuation whose turn it is, and others as long as they tell the state from further ones; by number."""
+    """Number the continuation whose turn it is, and others as long as they tell the state from further ones."""
     told = [{key for key, other in shown.items() if seen not in other} for seen in shown[reached]]
     chosen, known, first = list[int](), set["Key"](), turn % len(told)
     for number in (*range(first, len(told)), *range(first)):

@@ -50,6 +50,11 @@ class Wanted:
 Load = Callable[[Wanted], Model]
 
 
+def from_folder(load: Callable[..., Model], *more: Any) -> Load:
+    """Make a loader of a function that takes the probe's folder, the dtype, and `more`."""
+    return lambda wanted: load(wanted.folder, wanted.dtype, *more)
+
+
 @dataclass(frozen=True)
 class Engine:
     """An engine, and the checkpoints that it loads."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
 
-from kvadapters.probe.sessions import Engine, Wanted, from_model
+from kvadapters.probe.sessions import Engine, from_folder, from_model
 from kvspec.errors import CannotRun
 
 try:
@@ -14,17 +13,14 @@ except ImportError as e:
     raise CannotRun(f"mlx-lm cannot be imported ({e}); pip install 'kvconform[mlx-lm]'") from e
 
 
-def _loaded(wanted: Wanted) -> Any:
-    return load(wanted.folder, wanted.dtype)
-
-
+LOAD = from_folder(load)
 SAID = {"version": version("mlx-lm")}
 CUT = frozenset({"rewind", "copy"})
 
 growing = from_model(
     "mlx-whole",
     "growing",
-    Engine(_loaded, file_format="mlx"),
+    Engine(LOAD, file_format="mlx"),
     CUT | {"drafts"},
     {"growing.range": "clamped at 0"},
     SAID,
@@ -32,7 +28,7 @@ growing = from_model(
 sliding = from_model(
     "mlx-whole-sliding",
     "ring",
-    Engine(_loaded, "gpt-oss", "mlx", hybrid=True),
+    Engine(LOAD, "gpt-oss", "mlx", hybrid=True),
     CUT,
     {"ring.range": "clamped at 0", "ring.rewind": "below"},
     SAID,

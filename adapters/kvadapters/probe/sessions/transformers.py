@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.probe.sessions import LIMITS, Engine, Wanted, from_model
+from kvadapters.probe.sessions import LIMITS, Engine, Wanted, from_folder, from_model
 from kvspec.errors import CannotRun
 
 try:
@@ -15,25 +15,22 @@ except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
 
-def _dynamic(wanted: Wanted) -> Any:
-    return dynamic(wanted.folder, wanted.dtype)
-
-
 def _static(wanted: Wanted) -> Any:
     return static(wanted.folder, wanted.dtype, wanted.config.max_len)
 
 
+DYNAMIC = from_folder(dynamic)
 SAID = {"version": transformers.__version__}
 CUT = frozenset({"rewind", "copy"})
 
 # With a window of one it never drops a row, which is known: reports/deviations/transformers/sliding_window_one.py.
 growing = from_model(
-    "transformers-whole", "growing", Engine(_dynamic), CUT | {"drafts"}, {"growing.range": "clamped at 0"}, SAID
+    "transformers-whole", "growing", Engine(DYNAMIC), CUT | {"drafts"}, {"growing.range": "clamped at 0"}, SAID
 )
 sliding = from_model(
     "transformers-whole-sliding",
     "ring",
-    Engine(_dynamic),
+    Engine(DYNAMIC),
     CUT,
     {"ring.range": "clamped at 0", "ring.rewind": "below", "ring.keeps": "window - 1"},
     {**SAID, "limits": {**LIMITS, "window": {"least": 2}}},

@@ -34,8 +34,8 @@ class Plan:
     """Whether the last append's number of queries belongs to the state, as it does for masks."""
     look: Ops = ({"op": "view"},)
     """Operations that show a state and do not change it."""
-    asks_alone: bool = False
-    """Whether only moves that stay are covered: those from state to state are in another chapter's cover."""
+    only_staying: bool = False
+    """Whether only moves that stay in their state are covered: another chapter's cover has the others."""
 
 
 def plan(name: str, start: Trace, moves: Texts, continuations: Texts, look: str = "view", **more: Any) -> Plan:

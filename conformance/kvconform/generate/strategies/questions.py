@@ -51,8 +51,8 @@ def plans() -> list[Plan]:
     of_layers = partial(_asking, partial(snapshot.moves_of_layers, BOUND)), snapshot.continuations_of_layers
     return [
         *(plan(f"askappend {t.kind}", t, moves, after, look=look) for t, moves, look, after in appends),
-        *(plan(f"askrestore {t.kind}", t, *saving, snapshots=("s",), asks_alone=True) for t in SAVING),
-        plan("askrestore layers", STARTS[-1], *of_layers, look="scribble", snapshots=("s",), asks_alone=True),
+        *(plan(f"askrestore {t.kind}", t, *saving, snapshots=("s",), only_staying=True) for t in SAVING),
+        plan("askrestore layers", STARTS[-1], *of_layers, look="scribble", snapshots=("s",), only_staying=True),
     ]
 
 

@@ -59,7 +59,7 @@ class Blocks:
         return RequestState(str(next(self.names)), list(tokens), max_new_tokens=None)
 
     def write(self, of: Any, keys: Array, values: Array) -> None:
-        """Write rows behind those that a request has, in the blocks that it was given."""
+        """Write rows into the blocks of a request, behind its earlier rows."""
         self._updated(of, to_engine(keys), to_engine(values))
         of.position_offset += keys.shape[2]
 

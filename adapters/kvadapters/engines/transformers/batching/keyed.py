@@ -55,7 +55,7 @@ class Pool(Keyed):
             raise
 
     def more(self, of: Any, end: int, rows: Sequence[Array], tokens: Sequence[int] = ()) -> None:
-        """Add tokens to the request once there are blocks; mark those that were filled."""
+        """Add tokens to the request if there are blocks for them. Mark the blocks that are full now."""
         begin = of.current_len()
         if self.needs(begin, end) > self.free_pages():
             raise ValueError(f"no blocks for {end - begin} tokens")
@@ -66,7 +66,7 @@ class Pool(Keyed):
         self.cache.mark_complete_blocks(of, filled)
 
     def _allocate(self, of: Any, n: int) -> None:
-        """Allocate blocks for n more tokens, at once or after all that nobody has is forgotten."""
+        """Allocate blocks for n more tokens. If too few are free, forget first what no request has."""
         if not self.cache.can_store_request_tokens(of, n):
             self.cache.evict_cached_blocks()
             if not self.cache.can_store_request_tokens(of, n):
