@@ -40,7 +40,7 @@ class ClaimedSession(Session):
     """A session on an adapter that hides what the adapter has and does not claim."""
 
     def __init__(self, adapter: Any, observe: tuple[str, ...], claims: Description) -> None:
-        super().__init__(adapter, observe)
+        super().__init__(adapter, observe, claims)
         self.claims = claims
 
     def demand(self, op: Operation, inputs: Inputs) -> None:
@@ -122,19 +122,26 @@ class Server:
     def _begin(self, head: dict[str, Any]) -> Step:
         observe, opening = _observe(head.pop("observe", None)), _opening(head)
         _nothing_else(head)
-        claims = None if self.all else self._claims
-        self.session = ClaimedSession(self.adapter, observe, claims) if claims else Session(self.adapter, observe)
+        if self._hidden is not None:
+            self.session = ClaimedSession(self.adapter, observe, self._hidden)
+        else:
+            self.session = Session(self.adapter, observe, self._said)
         return self.session.begin(*opening)
 
     @cached_property
-    def _claims(self) -> Description | None:
-        """What the adapter claims; None where nothing is left to hide, and where it cannot describe itself."""
+    def _hidden(self) -> Description | None:
+        """What the adapter claims, if the rest is hidden; None where nothing is left to hide."""
+        whole = self._said is None or (self._said.complete and set(self._said.chapters) == set(CHAPTERS))
+        return None if whole or self.all else self._said
+
+    @cached_property
+    def _said(self) -> Description | None:
+        """How the adapter describes itself; None where it cannot."""
         assert self.adapter is not None
         try:
-            said = description(self.adapter.describe())
+            return description(self.adapter.describe())
         except Exception:  # the question `describe` is answered by it
             return None
-        return None if said.complete and set(said.chapters) == set(CHAPTERS) else said
 
 
 def _question(head: dict[str, Any], tensors: framing.Tensors) -> tuple[Operation, Inputs]:

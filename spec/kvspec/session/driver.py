@@ -101,7 +101,8 @@ class Session(SessionState):
         """Tell whether arrays are the caller's. An engine that returns what it keeps does not claim `scribble`."""
         if kind not in self._left_to_caller:
             says = getattr(self.adapter, "describe", None)  # the list model has no arrays, and says nothing
-            claim = description(says()).chapters.get(kind) if says else None
+            self._said = self._said or (description(says()) if says else None)
+            claim = self._said.chapters.get(kind) if self._said else None
             claimed = claim is not None and "scribble" not in claim.without
             self._left_to_caller[kind] = claimed and bool(opened(kind).ownership)
         return self._left_to_caller[kind]

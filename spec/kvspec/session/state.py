@@ -11,6 +11,7 @@ import numpy as np
 
 from kvspec import masks
 from kvspec.chapters.record import METERED
+from kvspec.contract import Description
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
 from kvspec.input_forms import INPUT_FORMS
@@ -23,8 +24,11 @@ from kvspec.session.step import Inputs, Step
 class SessionState:
     """Caches, snapshots, rounds, saved stores and captured work by name; and methods that observe them."""
 
-    def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES) -> None:
-        self.adapter = adapter
+    def __init__(
+        self, adapter: Any, observe: Sequence[str] = OBSERVABLES, said: Description | None = None
+    ) -> None:
+        """`said` is how the adapter describes itself, where it was asked before."""
+        self.adapter, self._said = adapter, said
         self.observe = frozenset(observe)
         self.caches: dict[str, Any] = {}
         self.kinds: dict[str, str] = {}
