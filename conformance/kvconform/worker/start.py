@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kvadapters import scratch
 from kvconform.worker import supervisor
 from kvconform.worker.memory import Family
 
@@ -65,7 +66,8 @@ def _popen(argv: Sequence[str], env: Mapping[str, str] | None, **more: Any) -> P
 
 
 def end(popen: Popen, family: Family, pid: int) -> None:
-    """End the process and all its relatives, reap it, close its pipes. `pid` leads the group of the command."""
+    """End the process and all its relatives, reap it, close its pipes. Remove its temporary folders. `pid` leads
+    the group of the command."""
     if popen.poll() is None:
         family.look()
     if SUPERVISED:
@@ -77,6 +79,7 @@ def end(popen: Popen, family: Family, pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
         popen.kill()
         _wait(popen)
+    scratch.remove(pid)
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
             pipe.close()

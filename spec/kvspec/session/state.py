@@ -24,9 +24,7 @@ from kvspec.session.step import Inputs, Step
 class SessionState:
     """Caches, snapshots, rounds, saved stores and captured work by name; and methods that observe them."""
 
-    def __init__(
-        self, adapter: Any, observe: Sequence[str] = OBSERVABLES, said: Description | None = None
-    ) -> None:
+    def __init__(self, adapter: Any, observe: Sequence[str] = OBSERVABLES, said: Description | None = None) -> None:
         """`said` is how the adapter describes itself, where it was asked before."""
         self.adapter, self._said = adapter, said
         self.observe = frozenset(observe)

@@ -27,6 +27,13 @@ def test_what_a_worker_started_is_gone_when_it_is_closed(name: str, pids: list[i
     assert soon(lambda: not running(child))
 
 
+def test_a_temporary_folder_is_gone_when_its_worker_is_killed(pids: list[int]) -> None:
+    with worker(fakes.adapter("LeavesAFolder")) as w:
+        folder = Path(w.describe().details["folder"])
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
 def test_ctrl_c_leaves_no_worker(pids: list[int]) -> None:
     def interrupt() -> None:
         assert soon(lambda: pids)

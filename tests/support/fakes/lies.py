@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kvadapters import scratch
 from kvspec.contract import Lengths, Pair, Readable
 from kvspec.errors import CannotRun, Refused, Unsupported
 from kvspec.geometry import DTYPES, Array, Config, fits, valid
@@ -312,6 +313,13 @@ class StartsAChild(Honest):
     def describe(self) -> Mapping[str, Any]:
         self.child = subprocess.Popen(["sleep", "60"], start_new_session=self.apart)
         return {**super().describe(), "details": {"child": self.child.pid}}
+
+
+class LeavesAFolder(Honest):
+    """Has a temporary folder when it is killed."""
+
+    def describe(self) -> Mapping[str, Any]:
+        return {**super().describe(), "details": {"folder": scratch.folder()}}
 
 
 class StartsAChildApart(StartsAChild):

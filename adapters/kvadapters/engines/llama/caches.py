@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from kvadapters import scratch
 from kvadapters.engines.limits import check_batch, check_heads, one_width
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
@@ -68,9 +69,8 @@ class Model:
     """A loaded model of this geometry. Raises RuntimeError if llama.cpp does not load it."""
 
     def __init__(self, heads: int, width: int, window: int | None) -> None:
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "model.gguf")
-            write(path, heads, width, window)
+        with TemporaryDirectory(prefix=scratch.prefix()) as folder:
+            write(path := Path(folder, "model.gguf"), heads, width, window)
             params = llama.llama_model_default_params()
             params.use_mmap = False
             self.loaded = llama.llama_model_load_from_file(str(path).encode(), params)

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from kvadapters import scratch
 from kvadapters.update import UpdateAdapter, from_update
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -41,7 +42,7 @@ def trim(cache: Any, n: int) -> None:
 
 def saved(cache: Any) -> bytes:
     """The file that `save_prompt_cache` makes of a cache."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(prefix=scratch.prefix()) as folder:
         file = Path(folder, "cache.safetensors")
         caches.save_prompt_cache(str(file), [cache])
         return file.read_bytes()
@@ -49,7 +50,7 @@ def saved(cache: Any) -> bytes:
 
 def loaded(fresh: Any, file: bytes) -> Any:
     """The cache that `load_prompt_cache` makes of a file. It grows by the step that was set."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(prefix=scratch.prefix()) as folder:
         path = Path(folder, "cache.safetensors")
         path.write_bytes(file)
         (cache,) = caches.load_prompt_cache(str(path))

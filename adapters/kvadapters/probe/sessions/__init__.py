@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache as cached
-from tempfile import mkdtemp
 from typing import Any
 
+from kvadapters import scratch
 from kvadapters.one_kind import OneKind
 from kvadapters.probe.checkpoint import Probe
 from kvadapters.probe.model import Model
@@ -77,7 +77,7 @@ class Engine:
 
 @cached
 def _loaded(engine: Engine, layers: str, config: Config) -> tuple[Probe, Model]:
-    probe, folder = Probe.of(engine.architecture, layers), mkdtemp(prefix="kvconform-")
+    probe, folder = Probe.of(engine.architecture, layers), scratch.folder()
     probe = replace(probe, layout=replace(probe.layout, kv_heads=1))
     probe.write(folder, engine.dtype, engine.file_format)
     return probe, engine.load(Wanted(probe, folder, engine.dtype, config))
