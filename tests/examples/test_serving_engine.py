@@ -62,7 +62,10 @@ def test_lives_end_with_nothing_wrong_and_meet_all_that_an_engine_does() -> None
     assert counts["requests"] >= 250
 
 
-@pytest.mark.parametrize("fixed", [AHEAD, {"host_blocks": 20}, {**AHEAD, "host_blocks": 6}, {"adapters": True}])
+@pytest.mark.parametrize(
+    "fixed",
+    [AHEAD, {"host_blocks": 20}, {**AHEAD, "host_blocks": 6}, {"adapters": True}, {"vectors": True}],
+)
 def test_lives_of_steps_that_are_decided_ahead_and_of_blocks_in_the_host(fixed: dict[str, Any]) -> None:
     counts = total(150, seed=0, **fixed)
     met = {"drafts accepted", "drafts rejected"} if "ahead" in fixed else set()
@@ -174,6 +177,20 @@ def test_adapters_share_nothing_and_an_unknown_one_is_refused() -> None:
     assert reused == [0, 0, 0, 16]
     with pytest.raises(ValueError, match="no adapter 'z'; there are"):
         served.add(PROMPT, adapter="z")
+
+
+def test_vectors_are_found_by_what_they_hold_and_others_are_refused() -> None:
+    _, model = loaded("qwen3", "full,window 6")
+    served, reused = Engine(model, Settings(block_size=4, blocks=40)), []
+    embedding = model.tensors["model.embed_tokens.weight"]
+    ids = [0] * 6 + PROMPT[6:]
+    for first in (0, 1, 0, 1):
+        served.add(ids, vectors={at: embedding[first + at] for at in range(6)})
+        reused.append(answers(served)[0].reused)
+    assert reused == [0, 0, 16, 16]
+    for vectors in ({len(PROMPT): embedding[0]}, {0: embedding[0, :5]}, {0: embedding[0].astype(np.float64)}):
+        with pytest.raises(ValueError, match="vector"):
+            served.add(PROMPT, vectors=vectors)
 
 
 def test_no_prefix_cache_finds_nothing() -> None:

@@ -55,7 +55,8 @@ def test_a_mistake_in_the_chapter_is_an_error(mistake: Callable[[str], str], wor
 
 
 WRITTEN = (
-    "ask a 20; submit b a[:16] 3 new=4 samples=2 salt=x adapter=y; submit c up6 a[2:5] b; step 2; cancel c; wait b"
+    "ask a 20; submit b a[:16] 3 new=4 samples=2 salt=x adapter=y; "
+    "submit c up6 a[2:5] b vectors=2:; step 2; cancel c; wait b"
 )
 
 
@@ -73,6 +74,7 @@ def test_a_history_is_read_as_it_is_written() -> None:
         "ask a 3 new=0": "no number from 1",
         "ask a 9999999999": "no part of a prompt",
         "ask a 3 hot=1": "none of new, samples, salt, adapter",
+        "ask a 3 vectors=2": "no place; write 2:6",
         "ask A 3": "no name",
         "ask up3 3": "no name",
         "cancel a": "no request named a",

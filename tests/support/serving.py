@@ -51,8 +51,11 @@ def settings_of(draw: np.random.Generator, groups: int, **fixed: Any) -> Setting
 class Life:
     """One engine from its start on."""
 
-    def __init__(self, seed: int, adapters: bool = False, match: bool = False, **fixed: Any) -> None:
+    def __init__(
+        self, seed: int, adapters: bool = False, match: bool = False, vectors: bool = False, **fixed: Any
+    ) -> None:
         self.draw, self.names = np.random.default_rng(seed), np.random.default_rng([seed, 19])
+        self.vectors = vectors
         self.checkpoint = (*CHECKPOINTS[int(self.draw.choice([0, 0, 1, 2]))], adapters, match)
         self.probe, model = loaded(*self.checkpoint)
         self.settings = settings_of(self.draw, len(model.groups()), **fixed)
@@ -100,13 +103,18 @@ class Life:
     def add(self, asked: Asked) -> bool:
         """Add a request; say whether the engine takes it. It says why it does not by ValueError."""
         try:
-            number = self.engine.add(list(asked.prompt), asked.new, **asked.options)
+            number = self.engine.add(asked.ids, asked.new, **asked.options, **self.handed_in(asked))
         except ValueError:
             return False
         self.open[number] = asked
         self.asked.append(asked)
         self.texts.append((asked.options["salt"], asked.prompt))
         return True
+
+    def handed_in(self, asked: Asked) -> dict[str, Any]:
+        """Give the vectors of a request, if it has any."""
+        embedding = self.engine.model.tensors["model.embed_tokens.weight"]
+        return {"vectors": {at: embedding[asked.prompt[at]] for at in asked.places}} if asked.places else {}
 
     def ask_the_largest(self) -> None:
         """Add the longest prompt that the engine takes: all of its blocks are free again."""
@@ -150,7 +158,12 @@ class Life:
             options["bias"] = {int(i): float(self.draw.uniform(40, 60)) for i in ids}
         if self.draw.random() < 0.15:
             options["stop"] = (prompt[-1] + int(self.draw.integers(1, 5))) % self.probe.layout.ids
-        return Asked(prompt, new, options)
+        return Asked(prompt, new, options, self.places(len(prompt)) if self.vectors else range(0))
+
+    def places(self, tokens: int) -> range:
+        """Draw where tokens of a prompt are handed in as vectors: nowhere, everywhere, or a run."""
+        start, stop = sorted(int(n) for n in self.names.integers(0, tokens + 1, 2))
+        return (range(0), range(tokens), range(start, stop))[int(self.names.integers(0, 3))]
 
     def earlier(self) -> tuple[str, list[int]]:
         """Draw one of the newest texts and its salt; now and then none."""

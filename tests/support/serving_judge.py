@@ -37,6 +37,12 @@ class Asked:
     prompt: list[int]
     new: int
     options: dict[str, Any] = field(default_factory=dict)
+    places: range = range(0)
+    """Where tokens are handed in as vectors, and 0 as their ids."""
+
+    @property
+    def ids(self) -> list[int]:
+        return [0 if at in self.places else token for at, token in enumerate(self.prompt)]
 
     @property
     def adapter(self) -> str:

@@ -23,6 +23,7 @@ CAN = {
     "stop": "a token that ends an answer",
     "salt": "rows that are shared by requests of one salt",
     "adapters": "adapters that requests name: the probe has them by --adapters",
+    "vectors": "tokens that are handed in as vectors, those that the model embeds them as, and not as ids",
     "cached": "it tells how many tokens of a prompt it did not compute",
     "reset": "it can begin anew, as if it had done nothing",
 }
@@ -111,7 +112,8 @@ class Request:
     """Tokens, and how many are wanted behind them, each the likeliest. `bias` is added to logits before tokens are
     chosen; where several `samples` are asked for, it makes several tokens equally likely, or one after another in
     engines of `ranks`. The token `stop` ends an answer, and is part of it. `adapter` changes the
-    model's weights."""
+    model's weights. The tokens from the first number of `vectors` up to the second are handed in as vectors: see
+    `ids`."""
 
     tokens: tuple[int, ...]
     new: int = 1
@@ -120,6 +122,17 @@ class Request:
     bias: Mapping[int, float] = field(default_factory=dict)
     stop: int | None = None
     adapter: str = ""
+    vectors: tuple[int, int] = (0, 0)
+
+    @property
+    def places(self) -> range:
+        """Where tokens are handed in as vectors."""
+        return range(*self.vectors)
+
+    @property
+    def ids(self) -> list[int]:
+        """The tokens as an engine gets them: 0 stands for each that is handed in as a vector."""
+        return [0 if at in self.places else token for at, token in enumerate(self.tokens)]
 
     @property
     def shares(self) -> tuple[str, str]:

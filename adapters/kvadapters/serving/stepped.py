@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kvadapters.serving.driver import COUNTED, Answer, Declared, Driver, EngineFailed, Request, Sample
 from kvspec.errors import Refused
+from kvspec.geometry import Array
 
 IDLE = 3_000
 """Steps without an answer after which an engine is taken for stuck."""
@@ -28,10 +29,11 @@ class Stepped(Driver):
     """Drives what `make` gives: `add(tokens, new, samples=, salt=, bias=)` gives an id, `step()` a list of outputs
     with `id`, `sample`, `tokens`, `logprobs` [new, vocabulary] and `reused`, `abort(id)` lets a request go.
     Logprobs and `reused` are None where the engine does not tell them. One that can `stop` has `add(stop=)`, one
-    with adapters `add(adapter=)`."""
+    with adapters `add(adapter=)`. One that takes `vectors` has `add(vectors=)`, a mapping from places to rows of
+    the `embedding` [vocabulary, hidden]; the ids there are 0."""
 
-    def __init__(self, make: Callable[[], Any], declared: Declared) -> None:
-        self.make, self.declared = make, declared
+    def __init__(self, make: Callable[[], Any], declared: Declared, embedding: Array | None = None) -> None:
+        self.make, self.declared, self.embedding = make, declared, embedding
         self.engine, self.before = make(), Counter[str]()
         self.outputs: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
         self.cancelled = set[Any]()
@@ -47,8 +49,10 @@ class Stepped(Driver):
         more: dict[str, Any] = {"salt": request.salt, "bias": dict(request.bias)}
         more |= {} if request.stop is None else {"stop": request.stop}
         more |= {"adapter": request.adapter} if request.adapter else {}
+        if request.places and self.embedding is not None:
+            more["vectors"] = {at: self.embedding[request.tokens[at]] for at in request.places}
         try:
-            number = self.engine.add(list(request.tokens), request.new, samples=request.samples, **more)
+            number = self.engine.add(request.ids, request.new, samples=request.samples, **more)
         except ValueError as e:
             raise Refused("", str(e)) from None
         return number, request.samples

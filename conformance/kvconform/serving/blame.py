@@ -33,6 +33,7 @@ def blamed(
         return plain[first.sort]
     for clause, found in (
         ("SERVE-19", any(adapters)),
+        ("SERVE-20", any(o.request.places for o in asked)),
         ("SERVE-13", "cancel" in steps),
         ("SERVE-10", _company(asked, counted) == "SERVE-10"),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kvadapters.probe.lora import ADAPTERS
 from kvconform.serving.recipes import Aim
-from kvspec.serving.history import History, Part, Step, checked, names
+from kvspec.serving.history import NONE, History, Part, Step, checked, names
 
 MOST_REQUESTS = 8
 
@@ -56,7 +56,9 @@ class _Drawn:
         do = "submit" if "concurrent" in can and draw.random() < (1.0 if self.rush else 0.6) else "ask"
         ends = "stop" in can and samples == 1 and new > 1 and draw.random() < 0.15
         stop = draw.randint(1, new) if ends else 0
-        self.steps.append(Step(do, name, parts, new, samples, salt, stop=stop, adapter=adapter))
+        vectors = self._vectors(length) if "vectors" in can and draw.random() < 0.4 else NONE
+        step = Step(do, name, parts, new, samples, salt, stop=stop, adapter=adapter, vectors=vectors)
+        self.steps.append(step)
         self.lengths[name] = length
         self.open += [name] * (do == "submit")
 
@@ -70,6 +72,13 @@ class _Drawn:
             return self._swapped(source, shared)
         parts, more = self._new(min(self._length(2 * self.aim.block), self.aim.longest - shared))
         return (Part(source=source, stop=shared), *parts), shared + more
+
+    def _vectors(self, length: int) -> tuple[int, int | None]:
+        """Draw where tokens of a prompt are handed in as vectors: all of them, or a run."""
+        if self.draw.random() < 0.3:
+            return 0, None
+        start = self.draw.randrange(length)
+        return start, start + self._length(length)
 
     def _swapped(self, source: str, shared: int) -> tuple[tuple[Part, ...], int]:
         at = self.draw.randrange(shared)

@@ -81,9 +81,9 @@ class Player:
         stop = prompt[-1]
         for _ in range(step.stop):
             stop = self.drawn.after(stop)
-        request = Request(
-            prompt, step.new, step.samples, step.salt, bias, stop if step.stop else None, step.adapter
-        )
+        ends = stop if step.stop else None
+        places = slice(*step.vectors).indices(len(prompt))[:2]
+        request = Request(prompt, step.new, step.samples, step.salt, bias, ends, step.adapter, places)
         alone = all(one.outcome != "under way" for one in asked.values())
         one = asked[step.name] = Asked(len(asked), step, request, alone)
         self.counts["requests"] += 1

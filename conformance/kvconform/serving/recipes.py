@@ -276,6 +276,32 @@ def _adapters(a: Aim) -> Iterator[str]:
     yield f"ask a {long} adapter=x; {others}; ask b a[:{long - 1}] 2; ask c a 2 adapter=y; ask d x0 2 adapter=x"
 
 
+def _vectors(a: Aim) -> Iterator[str]:
+    """Texts whose ids are the same, as their vectors stand in one place, and whose vectors are others."""
+    b, long = a.block, min(3 * a.block, a.longest)
+    again = f"ask c a[:{2 * b}] 2 vectors=:; ask d a[:{2 * b}] 3; ask e d 2 vectors=:{2 * b}"
+    yield f"ask a {2 * b} 3 vectors=:; ask b {2 * b} 3 vectors=:; {again}"
+    for start in sorted({0, 1, b - 1, b}):  # vectors that end in a block that is shared
+        stop = start + b
+        other = f"ask b a[:{start}] {b} a[{stop}:{2 * b}] 2 vectors={start}:{stop}"
+        yield f"ask a {2 * b} 3 vectors={start}:{stop}; {other}; ask c a[:{2 * b}] 1 new=2 vectors={start}:{stop}"
+    if b > 1:  # the same vectors in another order
+        swapped = f"a[{b - 1}:{b}] a[:{b - 1}] a[{b}:{2 * b}]"
+        yield f"ask a {2 * b} 1 vectors=:; ask b {swapped} 2 vectors=:; ask c a[:{b}] 3 new=2 vectors=1:{b}"
+    for n in sorted({min(n, a.longest) for n in (a.chunk + b, 2 * a.chunk + 1)}):
+        yield f"ask a {n} new=2 vectors=:; ask b a[:{n - 1}] 2 vectors=:; ask c {n} vectors={n // 2}:; ask d c 2"
+    if "concurrent" in a.declared.can:
+        others = f"submit b {2 * b} 1 new=4 vectors=1:{b}; submit c {b} new=2; submit d {long} vectors={b}:"
+        yield f"submit a {2 * b} 3 new=3 vectors=:; {others}; wait; ask e b 2; ask f a 2 vectors=:{b}"
+        rows, many = a.declared.blocks * a.declared.block, min(a.declared.sequences or SEQUENCES, 16)
+        for share in (1.0, 0.6) if rows and rows // many <= a.longest else ():  # some are preempted
+            n = max(2, int(rows // many * share) - 1)
+            begun = "; ".join(f"submit x{i} {n} new={min(2 * b + 2, MOST_NEW)} vectors=:" for i in range(many))
+            yield f"{begun}; wait; ask a x0[:{b}] 3 vectors=:"
+    if "samples" in a.declared.can:
+        yield f"ask a {b + 1} samples=3 new={b} vectors=:; ask b a 2; ask c {b + 1} samples=2 vectors=:{b}"
+
+
 RECIPES: dict[str, tuple[Recipe, str]] = {
     "SERVE-1": (_alone, ""),
     "SERVE-2": (_again, ""),
@@ -295,6 +321,7 @@ RECIPES: dict[str, tuple[Recipe, str]] = {
     "SERVE-16": (_rejected, ""),
     "SERVE-18": (_stops, "stop"),
     "SERVE-19": (_adapters, "adapters"),
+    "SERVE-20": (_vectors, "vectors"),
 }
 """Histories by the clause that they aim at, and what the engine must be able to do."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from kvspec.serving.history import History, Part, Step, checked, names
+from kvspec.serving.history import NONE, History, Part, Step, checked, names
 
 Fails = Callable[[History], bool]
 
@@ -100,6 +100,7 @@ def _simpler(step: Step, prompts: Mapping[str, int]) -> Iterator[Step]:
         yield replace(step, do="ask")
     yield from (replace(step, salt="") for _ in step.salt[:1])
     yield from (replace(step, adapter="") for _ in step.adapter[:1])
+    yield from (replace(step, vectors=NONE) for _ in "x" * (step.vectors != NONE))
     yield from (replace(step, stop=0) for _ in "x" * (step.stop > 0))
     yield from (replace(step, samples=n) for n in {1, step.samples - 1} if 0 < n < step.samples)
     yield from _drafting(step, prompts) if step.samples > 1 else ()

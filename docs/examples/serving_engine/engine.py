@@ -43,15 +43,20 @@ class Engine:
         logprobs: int | None = None,
         stop: int | None = None,
         adapter: str = "",
+        vectors: Mapping[int, Floats] | None = None,
     ) -> int:
         """Take a request for at most `new` tokens behind a prompt, each the likeliest one, and give its id. `bias`
         is added to logits. Blocks are shared by requests of one `salt`. Of the logprobs, all are given, or the
         `logprobs` highest and minus infinity for the others. The token `stop` ends a text. An `adapter` changes the
-        network. Raises ValueError for what can never be served."""
-        number = self.counts_of["requests"]
-        request = Request(number, tuple(tokens), new, samples, salt, dict(bias or {}), logprobs, stop, adapter)
+        network. At the places of `vectors`, these stand for embeddings, whatever the ids are. Raises ValueError for
+        what can never be served."""
+        number, given = self.counts_of["requests"], dict(vectors or {})
+        request = Request(
+            number, tuple(tokens), new, samples, salt, dict(bias or {}), logprobs, stop, adapter, given
+        )
         limits.check_request(request, self.settings, self.model.vocabulary, self.rows.groups)
         limits.check_adapter(adapter, self.model.adapters)
+        limits.check_vectors(request, self.model.tensors["model.embed_tokens.weight"].shape[1:])
         self.counts_of["requests"] += 1
         self.scheduler.waiting.append(Sequence(request, list(tokens), [], waiting_samples=samples))
         return number

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from serving_engine.blocks import Group, Int8Rows, Rows
 from serving_engine.sequence import Request, Settings
 
@@ -44,6 +46,14 @@ def check_adapter(name: str, there: Collection[str]) -> None:
     """Raise ValueError for an adapter that was not loaded."""
     if name and name not in there:
         raise ValueError(f"no adapter {name!r}; there are {', '.join(there) or 'none'}")
+
+
+def check_vectors(request: Request, shape: tuple[int, ...]) -> None:
+    """Raise ValueError for vectors that stand behind the prompt, or have another shape than an embedding."""
+    for place, vector in request.vectors.items():
+        _between("the place of a vector", place, 0, len(request.prompt) - 1)
+        if vector.shape != shape or vector.dtype != np.float32:
+            raise ValueError(f"a vector is {vector.dtype} {list(vector.shape)}; it must be float32 {list(shape)}")
 
 
 def _blocks(request: Request, settings: Settings, groups: Sequence[Group]) -> int:

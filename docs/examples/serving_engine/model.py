@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +17,14 @@ from serving_engine.checkpoint import read_adapters, read_config, read_tensors
 class Piece:
     """What one step computes of one sequence: `tokens` at positions from `start` on. `tables` has the blocks of its
     rows, for each group of layers. Logits are wanted of the last `answers` tokens. The network has the changes of
-    an `adapter`."""
+    an `adapter`. At some positions of the text `vectors` stand for the embeddings of tokens."""
 
     tokens: Sequence[int]
     start: int
     tables: Sequence[Sequence[int]]
     answers: int
     adapter: str = ""
+    vectors: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -58,7 +59,7 @@ class Model:
     def forward(self, pieces: Sequence[Piece], rows: Rows) -> list[Floats]:
         """Compute a batch: write the rows of all its tokens, and give the logits that each piece wants, float32
         [answers, vocabulary]."""
-        x = self.tensors["model.embed_tokens.weight"][[token for piece in pieces for token in piece.tokens]]
+        x = self._embedded(pieces)
         place = {number: (g, i) for g, group in enumerate(rows.groups) for i, number in enumerate(group.layers)}
         for number in range(len(self.config.windows)):
             x = self._layer(number, x, pieces, rows, *place[number])
@@ -67,6 +68,17 @@ class Model:
         x = self._normed(x[np.concatenate(wanted)], "model.norm.weight")
         logits = x @ self.tensors["lm_head.weight"].T
         return np.split(logits, np.cumsum([piece.answers for piece in pieces])[:-1])
+
+    def _embedded(self, pieces: Sequence[Piece]) -> Floats:
+        """Give the embeddings of a batch's tokens; where vectors were handed in, these."""
+        x: Floats = self.tensors["model.embed_tokens.weight"][[token for piece in pieces for token in piece.tokens]]
+        at = 0
+        for piece in pieces:
+            for position, vector in piece.vectors.items():
+                if piece.start <= position < piece.end:
+                    x[at + position - piece.start] = vector
+            at += len(piece.tokens)
+        return x
 
     def _layer(self, number: int, x: Floats, pieces: Sequence[Piece], rows: Rows, group: int, place: int) -> Floats:
         """Add what a layer's attention and its feed-forward part give to the hidden states, [tokens, hidden]."""

@@ -1,16 +1,18 @@
 """Finds blocks that were computed before, by what their rows depend on.
 
 A row depends on its token, on all tokens before it, and on the adapter. So the key of a block is made of its tokens
-and of the key of the block before it; that of the first block, of the request's salt and its adapter."""
+and of the key of the block before it; that of the first block, of the request's salt and its adapter. Where
+vectors are handed in, ids say nothing, and the vectors are in the key."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
-from serving_engine.blocks import ELSEWHERE, NULL, Group
+from serving_engine.blocks import ELSEWHERE, NULL, Floats, Group
 
 Name = tuple[int, bytes]
 """What a block is found by: its group of layers, and its key."""
@@ -33,17 +35,30 @@ class PrefixCache:
         """Give what stands for an adapter in a key; names end, so that no name and salt are those of others."""
         return name.encode() + b"\0"
 
-    def key(self, parent: bytes, tokens: Sequence[int]) -> bytes:
-        """Give the key of a block: its tokens, behind the block of key `parent`."""
-        return hashlib.sha256(parent + np.asarray(tokens, np.int64).tobytes()).digest()
+    def key(self, parent: bytes, tokens: Sequence[int], vectors: bytes = b"") -> bytes:
+        """Give the key of a block: its tokens and what stands for its vectors, behind the block of key `parent`."""
+        return hashlib.sha256(parent + np.asarray(tokens, np.int64).tobytes() + vectors).digest()
 
-    def keys(self, salt: str, tokens: Sequence[int], known: Sequence[bytes] = (), adapter: str = "") -> list[bytes]:
+    def keys(
+        self,
+        salt: str,
+        tokens: Sequence[int],
+        known: Sequence[bytes] = (),
+        adapter: str = "",
+        vectors: Mapping[int, Floats] = MappingProxyType({}),
+    ) -> list[bytes]:
         """Give the keys of all full blocks of a text. `known` are those of its first blocks."""
         root = self.root(salt, adapter)
         found = list(known)
         for start in range(len(found) * self.size, len(tokens) - self.size + 1, self.size):
-            found.append(self.key(found[-1] if found else root, tokens[start : start + self.size]))
+            held = self.held_vectors(vectors, start)
+            found.append(self.key(found[-1] if found else root, tokens[start : start + self.size], held))
         return found
+
+    def held_vectors(self, vectors: Mapping[int, Floats], start: int) -> bytes:
+        """Give what stands for the vectors of a block in its key: each one, behind its place."""
+        places = [at for at in range(start, start + self.size) if at in vectors]
+        return b"".join(b" vector %d " % at + vectors[at].tobytes() for at in places)
 
     def find(self, keys: Sequence[bytes], rows: int, host: Collection[Name] = ()) -> list[list[int]]:
         """Give the tables of the longest prefix of a text of `rows` tokens that can be gone on from. Of each group

@@ -35,7 +35,8 @@ class Work:
         tokens = [*self.sequence.tokens[start : start + self.count], *self.drafts]
         answers = 1 + len(self.drafts) if self.complete else 0
         adapter = self.sequence.request.adapter
-        return Piece(tokens, start, self.sequence.tables, answers, adapter)
+        vectors = self.sequence.request.vectors
+        return Piece(tokens, start, self.sequence.tables, answers, adapter, vectors)
 
 
 class Scheduler:

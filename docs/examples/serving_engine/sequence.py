@@ -58,6 +58,8 @@ class Request:
     logprobs: int | None
     stop: int | None
     adapter: str = ""
+    vectors: Mapping[int, NDArray[np.float32]] = field(default_factory=dict)
+    """What is embedded at some places of the prompt; an id that stands there means nothing."""
 
 
 @dataclass(eq=False)

@@ -7,6 +7,7 @@ It stands around the engine, and the engine knows nothing of it: a logger for an
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -81,10 +82,12 @@ class StepLog:
         self.tokens[sequence] = len(sequence.tokens)
         self.write(add=name(sequence), tokens=sequence.tokens, **self.shares(sequence))
 
-    def shares(self, sequence: Sequence) -> dict[str, str]:
+    def shares(self, sequence: Sequence) -> dict[str, Any]:
         """Tell what requests must have alike to share rows."""
-        adapter = sequence.request.adapter
-        return {"salt": sequence.request.salt, **({"adapter": adapter} if adapter else {})}
+        adapter, vectors = sequence.request.adapter, sequence.request.vectors
+        media = [[at, hashlib.sha256(vector.tobytes()).hexdigest()] for at, vector in sorted(vectors.items())]
+        more = {"adapter": adapter, "media": media}
+        return {"salt": sequence.request.salt, **{key: given for key, given in more.items() if given}}
 
     def forked(self, parent: Sequence, child: Sequence) -> None:
         """Tell of another sample: it has the text and the tables of the first."""

@@ -37,7 +37,7 @@ class Tables:
     def keys(self, sequence: Sequence) -> list[bytes]:
         """Give the keys of a sequence's full blocks."""
         request = sequence.request
-        return self.cache.keys(request.salt, sequence.tokens, sequence.keys, request.adapter)
+        return self.cache.keys(request.salt, sequence.tokens, sequence.keys, request.adapter, request.vectors)
 
     def found(self, sequence: Sequence) -> list[list[int]]:
         """Give the blocks that a sequence can begin with; none of the host's, if there is no room for them."""

@@ -17,7 +17,7 @@ from kvspec.errors import BadInput
 from kvspec.reading.numbered import numbered
 from kvspec.serving.history import History, Step, history
 
-NEEDS = ("any", "concurrent", "cancel", "samples", "salt", "adapters")
+NEEDS = ("any", "concurrent", "cancel", "samples", "salt", "adapters", "vectors")
 
 _CLAUSE = re.compile(
     r"^\*\*(?P<id>SERVE-[1-9]\d*)\*\* \((?P<needs>\w+)\)\. (?P<text>.+?)(?=\n\n|\Z)(?P<rest>.*)", re.M | re.S

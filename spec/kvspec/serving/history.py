@@ -3,13 +3,15 @@
     ask a 20                   a request named a, of 20 new tokens; wait for its answer
     ask b a[:16] 3 new=4       the first 16 tokens of a's text, 3 new ones; answer with 4 tokens
     submit c a[:8] 1 a[9:]     begin a request that differs from a in one token, and do not wait
+    ask f 9 vectors=2:6        hand in four of the nine tokens as vectors
     submit d up6 9 d[2:5]      6 tokens of which each follows the one before, 9 new ones, 3 of these again
     ask e 5 new=9 stop=2       9 tokens at most: what is likeliest as the second one ends the answer
     step 2; cancel c; wait     let the engine work, cancel a request, wait for all others
 
 A request's text is its prompt, and behind it what it was answered, once somebody waited for that. `samples=2` asks
 for several answers to one prompt, `salt=x` for rows that requests with another salt do not share, and `adapter=x`
-for an answer by the model with this adapter."""
+for an answer by the model with this adapter. `vectors=2:6` hands in vectors in place of the tokens 2 to 5 of
+the prompt; `vectors=:` does so for all."""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from kvspec.errors import BadInput
 MOST_TOKENS, MOST_STEPS, MOST_NEW, MOST_SAMPLES = 2048, 20_000, 256, 16
 """Tokens of a part of a prompt, steps of a history, tokens of an answer, and samples of a request."""
 
-OPTIONS = ("new", "samples", "salt", "adapter", "stop")
+OPTIONS = ("new", "samples", "salt", "adapter", "vectors", "stop")
+
+NONE = 0, 0
+"""The place of vectors where there are none."""
 
 DOES = ("ask", "submit", "step", "cancel", "wait")
 
@@ -43,13 +48,14 @@ class Part:
             return f"{'up' * self.up}{self.count}"
         if self.start == 0 and self.stop is None:
             return self.source
-        return f"{self.source}[{self.start or ''}:{'' if self.stop is None else self.stop}]"
+        return f"{self.source}[{_slice(self.start, self.stop)}]"
 
 
 @dataclass(frozen=True)
 class Step:
     """One step of a history. `ask` and `submit` have a name and parts, `cancel` and `wait` a name (wait may have
     none: all), `step` a count. `stop` is the token of the answer, counted from 1, that ends it, or 0 for none.
+    `vectors` says from where and up to where tokens are handed in as vectors (None: to the end of the prompt).
     Hashes of examples are made of its repr, which leaves out what no example has."""
 
     do: str
@@ -61,12 +67,14 @@ class Step:
     count: int = 0
     stop: int = field(default=0, repr=False)
     adapter: str = ""
+    vectors: tuple[int, int | None] = NONE
 
     def __str__(self) -> str:
         words = [self.do, *filter(None, (self.name,)), *map(str, self.parts)]
         words += [str(self.count)] * (self.do == "step") + [f"new={self.new}"] * (self.new != 1)
         words += [f"samples={self.samples}"] * (self.samples != 1) + [f"salt={self.salt}"] * bool(self.salt)
         words += [f"adapter={self.adapter}"] * bool(self.adapter) + [f"stop={self.stop}"] * bool(self.stop)
+        words += [f"vectors={_slice(*self.vectors)}"] * (self.vectors != NONE)
         return " ".join(words)
 
     @property
@@ -129,7 +137,19 @@ def _request(text: str, do: str, words: list[str]) -> Step:
     new = _number(text, given.get("new", "1"), 1, MOST_NEW)
     samples = _number(text, given.get("samples", "1"), 1, MOST_SAMPLES)
     stop = _number(text, given.get("stop", "0"), 0, MOST_NEW)
-    return Step(do, _name(text, bare[0]), parts, new, samples, salt, stop=stop, adapter=adapter)
+    vectors = _vectors(text, given.get("vectors", "0:0"))
+    return Step(do, _name(text, bare[0]), parts, new, samples, salt, stop=stop, adapter=adapter, vectors=vectors)
+
+
+def _vectors(text: str, word: str) -> tuple[int, int | None]:
+    found = re.fullmatch(r"(\d{0,9}):(\d{0,9})", word)
+    if not found:
+        raise BadInput(f"{text.strip()!r}: vectors={word[:40]} is no place; write 2:6, or : for the whole prompt")
+    return int(found[1] or 0), int(found[2]) if found[2] else None
+
+
+def _slice(start: int, stop: int | None) -> str:
+    return f"{start or ''}:{'' if stop is None else stop}"
 
 
 _PART = re.compile(

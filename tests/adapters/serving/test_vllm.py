@@ -115,6 +115,27 @@ def keys_without_adapters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(import_module("vllm.v1.core.kv_cache_utils"), "_gen_lora_extra_hash_keys", lambda request: [])
 
 
+def keys_without_vectors(patch: pytest.MonkeyPatch) -> None:
+    """The key of a block leaves out the vectors that were handed in."""
+    keys = import_module("vllm.v1.core.kv_cache_utils")
+    patch.setattr(keys, "_gen_prompt_embeds_extra_hash_keys", lambda *_: [])
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_a_key_without_vectors_is_found(planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if planted:
+        keys_without_vectors(monkeypatch)
+    probe = Probe.of("gemma3", "full,window 40")
+    probe.write(tmp_path)
+    driver = opened("kvadapters.serving.drivers.vllm:vectors", str(tmp_path), "f32", None, SIZES)
+    try:
+        run = Run(probe, driver, Precision("f32"))
+        run.go(150, 1)
+    finally:
+        driver.close()
+    assert run.aimed["SERVE-20"] and [f.clause for f in run.failures] == ["SERVE-20"] * planted, run.failures
+
+
 @pytest.mark.parametrize("planted", [False, True])
 def test_a_key_without_the_adapter_is_found(planted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one more place for adapters, or vLLM on a CPU has a fault of its own."""

@@ -23,13 +23,14 @@ def _model(folder: str) -> Model:
     return Model(Path(folder))
 
 
-def driver(folder: str | Path, **settings: Any) -> Stepped:
-    """The engine with a small pool."""
+def driver(folder: str | Path, vectors: bool = False, **settings: Any) -> Stepped:
+    """The engine with a small pool; it says whether it takes vectors."""
     chosen = Settings(**{**SMALL, **settings})
     sizes = {name: getattr(chosen, theirs) for name, theirs in THEIRS.items()}
-    more = set() if _model(str(folder)).adapters else {"adapters"}
-    declared = Declared("planted", can=frozenset(CAN) - more, **sizes)
-    return Stepped(lambda: Engine(_model(str(folder)), chosen), declared)
+    model = _model(str(folder))
+    without = {name for name, there in (("adapters", model.adapters), ("vectors", vectors)) if not there}
+    declared = Declared("planted", can=frozenset(CAN) - without, **sizes)
+    return Stepped(lambda: Engine(model, chosen), declared, model.tensors["model.embed_tokens.weight"])
 
 
 def sized(wanted: Wanted) -> Stepped:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kvadapters.probe.checkpoint import Probe
 from kvadapters.serving.driver import CAN, Answer, Declared, Driver, EngineFailed, Request, Sample, Wanted
 from kvspec.errors import BadInput, Refused
 
@@ -25,6 +26,7 @@ SET = {
 for _name, _value in SET.items():  # they are read when it is imported
     os.environ.setdefault(_name, _value)
 
+import torch  # noqa: E402
 import vllm  # noqa: E402
 from vllm import EngineArgs, LLMEngine, SamplingParams  # noqa: E402
 from vllm.config import KVEventsConfig  # noqa: E402
@@ -65,6 +67,11 @@ def spare(wanted: Wanted) -> Driver:
     return VLLM(wanted.folder, {**flags, "max_loras": flags.get("max_loras", 0) + 1, "enable_lora": True})
 
 
+def vectors(wanted: Wanted) -> Driver:
+    """The same as `driver`, with prompts of which a part, or all, is handed in as vectors."""
+    return VLLM(wanted.folder, {**_flags(wanted), "enable_prompt_embeds": True})
+
+
 def _flags(wanted: Wanted) -> dict[str, Any]:
     """Give vLLM's arguments. Raises BadInput."""
     if wanted.dtype not in DTYPES or wanted.rows not in (None, *ROWS):
@@ -85,6 +92,7 @@ class VLLM(Driver):
     def __init__(self, folder: str, flags: Mapping[str, Any]) -> None:
         self.folder, self.flags, self.counted, self.asked = folder, flags, Counter[str](), 0
         self.adapters = _adapters(folder)
+        self.embedding = _embedding(folder) if flags.get("enable_prompt_embeds") else None
         self._start()
         self.declared = self._declared(flags)
 
@@ -105,6 +113,7 @@ class VLLM(Driver):
         had |= {"drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0}
         said = " ".join(f"{name}={value}" for name, value in {**flags, "enforce_eager": True}.items())
         can = CAN.keys() - {"ranks"} - (set() if self.adapters else {"adapters"})
+        can -= {"vectors"} if self.embedding is None else set()
         can -= {"samples"} if had["drafts"] else set()  # it takes no bias beside drafts
         return Declared("vllm", version=vllm.__version__, flags=said, can=frozenset(can), **had)
 
@@ -123,11 +132,23 @@ class VLLM(Driver):
         name = str(self.asked)
         self.asked += 1
         try:
-            prompt = {"prompt_token_ids": list(request.tokens), **salt}
+            prompt = {**self._prompt(request), **salt}
             self.engine.add_request(name, prompt, asking, lora_request=self.adapters.get(request.adapter))
         except (ValueError, VLLMClientError) as e:
             raise Refused("", str(e)) from None
         return name
+
+    def _prompt(self, request: Request) -> dict[str, Any]:
+        """Give a prompt of ids, of vectors, or of both."""
+        if self.embedding is None or not request.places:
+            return {"prompt_token_ids": list(request.tokens)}
+        given = torch.zeros(len(request.tokens), self.embedding.shape[1])
+        given[list(request.places)] = self.embedding[[request.tokens[at] for at in request.places]]
+        vectors = {"prompt_embeds": given.to(self.engine.vllm_config.model_config.dtype)}
+        if len(request.places) == len(request.tokens):
+            return vectors
+        kept = [at not in request.places for at in range(len(request.tokens))]
+        return {**vectors, "prompt_token_ids": request.ids, "prompt_is_token_ids": kept}
 
     def wait(self, handle: Any) -> Answer:
         """Step until all samples are there."""
@@ -165,6 +186,12 @@ class VLLM(Driver):
     def close(self) -> None:
         """Let the engine go."""
         self.engine.engine_core.shutdown()
+
+
+def _embedding(folder: str) -> torch.Tensor:
+    """Give what a probe embeds its ids as, [vocabulary, hidden]."""
+    network = Probe.load(folder).network
+    return torch.from_numpy(np.asarray(network.embedding * network.embedding_factor, np.float32))
 
 
 def _adapters(folder: str) -> dict[str, LoRARequest]:
