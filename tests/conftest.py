@@ -44,7 +44,8 @@ def pytest_runtest_call() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def _searched_once() -> None:
     """Take what is there before the tests of a file out of the garbage collector's sight: tests that collect would
-    search it each time."""
+    search it each time. Collect before: what is out of sight is never freed."""
+    gc.collect()
     gc.freeze()
 
 
