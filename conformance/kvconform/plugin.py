@@ -180,7 +180,7 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         """Judge it. Raises Differs, HarnessError, KeyboardInterrupt; ends as xfail where it differs as is known, as
         skipped where nothing could be judged."""
-        from kvconform.checks.task import judge
+        from kvconform.checks.check import judge
         from kvconform.runner.under_test import Differs
 
         self.stash[RESULT] = result = judge(self.config.stash[RUN].under_test, self.check)

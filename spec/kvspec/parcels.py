@@ -36,16 +36,6 @@ AXES = "BHPND"
 BOTH = "K"
 """The axis of keys and values, where they lie in one buffer. D lies behind it: widths may be unlike."""
 
-APART = ("BHPND", "BPNHD", "BPHND", "PNBHD", "PBHND", "BHDPN")
-"""Orders of axes that carriers write. In order: heads first, tokens first, pages of heads, pages of tokens that
-all sequences share, pages of all sequences, elements before rows."""
-
-TOGETHER = ("KPNBHD", "PKBHND", "PNBHKD")
-"""Orders in one buffer: keys before values as a whole, in each page, and in each row."""
-
-ORDERS = (*APART, *TOGETHER)
-"""All orders of axes that carriers write."""
-
 ROWS = ("batch", "kv_heads", "k_dim", "v_dim", "dtype", "form")
 """The fields of a descriptor that a cache's config has too; its `kv_heads` are those of all ranks."""
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from kvspec import masks
 from kvspec.chapters.record import Argument
-from kvspec.contract.pools import tokens_in
 from kvspec.errors import BadInput
 from kvspec.geometry import FIELDS, SIZES, WORDS, Config
 from kvspec.geometry import TEXTS as IN_CONFIGS
@@ -42,6 +41,7 @@ from kvspec.operations.table import (
     parts_of,
     unknown,
 )
+from kvspec.operations.texts import tokens_in
 from kvspec.outside import did_you_mean, read_json
 from kvspec.registry import FIELDS_OF_SOME, KINDS, brought, fields_of, fitted, has, needed
 from kvspec.replay_bounds import Budget

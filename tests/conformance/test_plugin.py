@@ -12,8 +12,8 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from kvconform.checks.check import judge
 from kvconform.checks.suite import selected
-from kvconform.checks.task import judge
 from kvconform.runner.record.record import record
 from kvconform.runner.settings import Settings
 from kvconform.runner.verdict.tally import Tally

@@ -30,6 +30,7 @@ MIXES_CHAPTERS = {
     "conformance/kvconform/generate/large/beside.py",
     "conformance/kvconform/generate/large/caches.py",
     "conformance/kvconform/generate/large/calls.py",
+    "conformance/kvconform/generate/strategies/cache_moves.py",
     "conformance/kvconform/generate/strategies/caches.py",
     "conformance/kvconform/generate/strategies/whole_system.py",
     "conformance/kvconform/laws/caches.py",

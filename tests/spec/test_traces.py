@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import cache_moves, caches
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference
 from kvspec import notation, trace
@@ -30,7 +30,7 @@ from tools import schemas
 
 RING = notation.trace("ring", "window=3", "append 3; snapshot s; append 1; restore s 2; mask causal & 101")
 REFERENCE = description(Reference().describe())
-TRACES = st.one_of(caches.traces("growing", caches.EVERYTHING), caches.traces("ring", caches.EVERYTHING))
+TRACES = st.one_of(caches.traces("growing", cache_moves.EVERYTHING), caches.traces("ring", cache_moves.EVERYTHING))
 FEW = settings(max_examples=40, deadline=None)
 SCHEMA = jsonschema.Draft202012Validator(schemas.trace.schema())
 

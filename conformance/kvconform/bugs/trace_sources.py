@@ -10,12 +10,12 @@ from itertools import chain
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED, TRACES
 from kvconform.generate.claims.fit_to_adapter import fitted, suits
+from kvconform.generate.given_walks import at_all_scales, left_over
 from kvconform.generate.large.boundaries import sizes, too_large
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
-from kvconform.generate.walks import at_all_scales, left_over
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import examples_of
 from kvspec.reading.examples import Example

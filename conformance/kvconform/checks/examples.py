@@ -9,7 +9,7 @@ from kvconform.checks.check import Check
 from kvconform.generate import frozen_traces
 from kvconform.generate.claims.fit_to_adapter import cut, suits, within
 from kvconform.judge.trial_result import TrialResult
-from kvconform.judge.worked_examples import disagreements, does_otherwise
+from kvconform.oracle.expected import does_otherwise
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS, Description
 from kvspec.reading.clauses import examples_of, index
@@ -36,7 +36,7 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
         return
     seen = under_test.judge(trace, "example")
     told = _told_by_its_table(worked, seen) and not seen.by_hash  # what agrees with the reference agrees with it
-    wrong = disagreements(worked, seen, adapter) if told else []
+    wrong = _disagreements(worked, seen, adapter) if told else []
     if seen.lacks or seen.over_memory:
         return  # the failure is kept for the clauses of the operation that is not there; or no clause is to blame
     if seen.failed and seen.blamed and worked.clause not in seen.blamed and not seen.whole:
@@ -51,6 +51,13 @@ def judge(under_test: AdapterUnderTest, worked: Example) -> None:
         under_test.broke(worked.clause, message, seen.verdict)
     elif _read_to_its_end(worked, seen, adapter):
         under_test.tally.held(worked.clause, "example", under_test.check, seen)
+
+
+def _disagreements(worked: Example, seen: TrialResult, adapter: Description) -> list[str]:
+    """Where the table and the adapter disagree."""
+    from kvconform.judge.worked_examples import disagreements  # most examples are judged by frozen answers
+
+    return disagreements(worked, seen, adapter)
 
 
 def _known(check: str, worked: Example, adapter: Description) -> Trace:

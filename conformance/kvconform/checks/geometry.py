@@ -8,9 +8,8 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate import concerning, frozen_traces
 from kvconform.generate.claims.fit_to_adapter import fitted
-from kvconform.generate.geometry_traces import met
+from kvconform.generate.given_walks import left_over
 from kvconform.generate.real_geometry import GEOMETRIES, within
-from kvconform.generate.walks import left_over
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.reading.clauses import index
@@ -58,6 +57,8 @@ def _judge(under_test: AdapterUnderTest, kind: str) -> None:
 def _judge_kind(under_test: AdapterUnderTest, kind: str) -> None:
     """Judge what each operation does; note which boundaries were met, and which the adapter's claims and limits
     shut out."""
+    from kvconform.generate.geometry_traces import met  # a run on a clause judges its own examples
+
     wanted, found = set[tuple[str, int]](), set[tuple[str, int]]()
     for geometry in GEOMETRIES:
         given = left_over(kind, within(geometry, under_test.adapter), frozenset(under_test.adapter.chapters))

@@ -8,14 +8,13 @@ from functools import cache
 from itertools import chain
 
 from kvconform.checks import (
+    by_claim,
     covers,
-    dialects,
     examples,
     exploration,
     geometry,
     honesty,
     laws,
-    moved_examples,
     walks,
 )
 from kvconform.checks.check import SYSTEM, Check
@@ -37,7 +36,7 @@ def suite(chapters: tuple[str, ...] = CHAPTERS, clauses: tuple[str, ...] = ()) -
     chapter follows another. The spec begins with the basic ones: what breaks there breaks many others too.
     """
     first, of_laws = examples.checks(chapters, clauses), laws.checks(chapters, clauses)
-    before = (source.checks(chapters) for source in (moved_examples, dialects, geometry, covers))
+    before = (source.checks(chapters) for source in (by_claim, geometry, covers))
     explored = _listed("explore", chapters, exploration.checks(chapters))
     large, system = ((), ()) if clauses else _of_whole_runs(chapters)
     rest = sorted(chain(*before, of_laws, explored, walks.checks(chapters), large), key=_place)

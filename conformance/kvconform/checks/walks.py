@@ -9,8 +9,8 @@ from functools import partial
 from kvconform.checks.check import Check
 from kvconform.generate import concerning, frozen_traces
 from kvconform.generate.frozen_traces import LIVES
-from kvconform.generate.strategies.walk_moves import Scale
-from kvconform.generate.walks import BESIDE, LATENT, MANY, PROMPTS, SCALES, given
+from kvconform.generate.given_walks import given
+from kvconform.generate.strategies.walk_moves import BESIDE, LATENT, MANY, PROMPTS, SCALES, Scale
 from kvconform.runner.under_test import AdapterUnderTest
 from kvspec.contract import CHAPTERS
 from kvspec.registry import KINDS

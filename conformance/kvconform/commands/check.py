@@ -19,9 +19,9 @@ from kvconform.log.log_session import LoggedInputs
 from kvconform.message import tell
 from kvconform.oracle.deviating import Deviating
 from kvconform.runner.explaining import Explaining
+from kvconform.runner.failure_entry import failure
 from kvconform.runner.record import output, report_folder
 from kvconform.runner.record.record import record
-from kvconform.runner.under_test import failure
 from kvconform.runner.verdict import known
 from kvconform.runner.verdict.known import KnownDeviation
 from kvconform.runner.verdict.models import demand_claimed

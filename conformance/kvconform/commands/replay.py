@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from kvconform.commands.unused_options import refuse_without_adapter
+from kvconform.commands.arguments import refuse_without_adapter
 from kvconform.generate.claims.fit_to_adapter import lacked
 from kvconform.judge import steps, trial
 from kvconform.judge.trial_result import TrialResult

@@ -10,15 +10,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kvconform.checks.check import Check
+from kvconform.checks.check import Check, judge_here
 from kvconform.checks.suite import by_turns, read_for, selected, shut_out
-from kvconform.checks.task import judge_here, judge_on
 from kvconform.commands import next_command
-from kvconform.commands.unused_options import refuse_of_engines
+from kvconform.commands.arguments import refuse_of_engines
 from kvconform.generate.amounts import CLAUSE_COVERS, CLAUSE_TRACES, QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.message import tell
 from kvconform.runner import journal
-from kvconform.runner.pool import opened
 from kvconform.runner.record import output
 from kvconform.runner.run import Run
 from kvconform.runner.settings import Settings
@@ -170,6 +168,9 @@ def _judge(run: Run, settings: Settings, checks: Sequence[Check], processes: int
         run.under_test.takes(settings)
         run.collect(judge_here(run.under_test, checks), ids)
         return
+    from kvconform.checks.pooled_task import judge_on  # most runs on a clause judge in their own process
+    from kvconform.runner.pool import opened
+
     run.under_test.worker.close()  # each process has its own
     settings = replace(settings, said=run.adapter.said())
     with opened(processes, on) as pool:

@@ -16,7 +16,7 @@ from kvadapters.probe.reader.precision import Precision
 from kvadapters.serving.driver import Driver
 from kvadapters.serving.engines import opened
 from kvadapters.serving.http import Server, starting
-from kvconform.commands.unused_options import refuse_of_adapters
+from kvconform.commands.arguments import refuse_of_adapters
 from kvconform.message import LiveLine, tell
 from kvconform.runner.record import output
 from kvconform.serving.run import FIRST, SUSPECT, Run

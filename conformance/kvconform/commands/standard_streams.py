@@ -42,7 +42,7 @@ class _Text(io.TextIOWrapper):
         return super().write(text)
 
     def write_painted(self, text: str) -> int:
-        """Write our own text, which may switch colours: see `kvconform.runner.record.colours`."""
+        """Write our own text, which may switch colours: see `kvreports.terminal`."""
         return super().write(text)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvconform.generate import strategies
+from kvconform.generate.strategies import cache_moves
 from kvconform.generate.strategies.exploration import Exploration
 from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import caches_with
@@ -25,23 +26,30 @@ def planned(chapters: Collection[str] = CHAPTERS) -> dict[str, Callable[..., lis
 def explorations(chapters: Collection[str] = CHAPTERS) -> dict[str, tuple[Exploration, ...]]:
     """Give the explorations of each chapter."""
     listed = objects(strategies.__name__, "EXPLORATIONS", chapters)
-    return {chapter: tuple(map(_over, each)) for chapter, each in listed.items()}
+    return {chapter: tuple(map(_told, each)) for chapter, each in listed.items()}
 
 
-def _over(exploration: Exploration) -> Exploration:
-    """Hand a strategy that adds something to the traces of another chapter what makes those."""
-    if not exploration.over:
-        return exploration
-    return replace(exploration, strategy=partial(exploration.strategy, partial(traces_of, exploration.over)))
+def _told(exploration: Exploration) -> Exploration:
+    """Hand a strategy what draws the traces that it takes."""
+    if exploration.of_one:
+        return replace(exploration, strategy=partial(exploration.strategy, _of_one))
+    if exploration.over:
+        return replace(exploration, strategy=partial(exploration.strategy, partial(traces_of, exploration.over)))
+    return exploration
+
+
+def _of_one(kind: str, operations: tuple[str, ...]) -> Any:
+    """Draw traces on a cache of one sequence."""
+    from kvconform.generate.strategies import caches  # needs Hypothesis, which those who want only plans may lack
+
+    return caches.traces(kind, operations)
 
 
 def traces_of(chapter: str, claimed: Collection[str] = CHAPTERS) -> Any:
     """Draw traces of a chapter, for a caller that adds something to them. Those of a kind of cache have snapshots
     if these are claimed. Those of a chapter that is no kind are drawn on the kinds that are."""
-    from kvconform.generate.strategies import caches  # needs Hypothesis, which those who want only plans may lack
-
     if chapter in caches_with("restore"):
-        return caches.traces(chapter, caches.SNAPSHOTS if SNAPSHOTS in claimed else caches.BASE)
+        return _of_one(chapter, cache_moves.SNAPSHOTS if SNAPSHOTS in claimed else cache_moves.BASE)
     explored = objects(strategies.__name__, "explored", (chapter,))[chapter]
     return explored() if chapter in KINDS or claimed is CHAPTERS else explored(claimed=claimed)
 

@@ -17,13 +17,11 @@ from itertools import chain, pairwise, product
 from random import Random
 from typing import Any
 
-from kvconform.generate import frozen_traces, geometry_traces, strategies
-from kvconform.generate.amounts import SEED
-from kvconform.generate.real_geometry import BOUNDARIES, GEOMETRIES, WITH, Geometry
-from kvconform.generate.strategies.walk_moves import LATE, Moves, Numbers, Scale
+from kvconform.generate import geometry_traces, strategies
+from kvconform.generate.real_geometry import BOUNDARIES, WITH, Geometry
+from kvconform.generate.strategies.walk_moves import LATE, MANY, SMALL, Moves, Numbers, Scale
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
-from kvspec.chapters import CHAPTERS
 from kvspec.operations.table import OPEN, RUN, Operation, chapters_of
 from kvspec.registry import objects
 from kvspec.trace import Trace, replayable
@@ -49,22 +47,6 @@ TOGETHER = 3
 
 FILLS = ("", "alike", "even", "", "edges", "bits", "random", "", "keys_alike", "values_alike")
 """What rows hold, in turn for each move that takes some: rows of their own, at edges, and equal in a part."""
-
-SMALL = Scale("small", 2, 8, 6, 2, 2, sizes=(3, 40, 2, 6), rows=(1, 2, 3, 5))
-LATENT = Scale("latent", 1, 576, 512, 17, 2, sizes=(6, 17), rows=(1, 2, 3), dtype="f32")
-MANY = Scale("many-heads-and-layers", 40, 24, 20, 1, 35, sizes=(17, 33), rows=(1, 2, 3), dtype="bf16")
-BESIDE = Scale("several-sizes", 9, 130, 128, 4, 9, sizes=(33, 16), rows=(1, 3, 34))
-LENGTH = Scale("length-and-width", 4, 65, 9, 3, 2, sizes=(130, 17), rows=(1, 3, 34), length=260, dtype="bf16")
-LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=4100)
-PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
-
-SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
-"""Small caches, in which walks meet all pairs of moves. Each further scale lies beyond several boundaries at once:
-rows as wide as DeepSeek's; many heads and layers; two sizes beyond a boundary each; long caches, wide and narrow;
-many rows at once."""
-
-WALKED = LATENT, MANY
-"""The scales of real widths, and of many heads: what is done there needs no worked example of that size."""
 
 
 @dataclass(frozen=True)
@@ -317,20 +299,6 @@ def _run(ops: list[Operation]) -> Iterator[Operation]:
         yield {"op": RUN.name, "times": 1, "ops": ops} if len(ops) > 1 else ops[0]
 
 
-def given(
-    kind: str, chapters: frozenset[str], scale: Scale, seed: int = SEED, few: bool = False
-) -> Sequence[Trace]:
-    """Give the walks of a kind at a scale: the frozen ones where they are those that would be made."""
-    if seed == SEED and chapters == frozen_traces.claimed(kind):
-        return frozen_traces.walks(kind, frozen_traces.name(scale, few))
-    return tuple(Walks(kind, chapters, scale, seed, few).all())
-
-
-def at_all_scales(kind: str, chapters: frozenset[str], seed: int) -> Iterator[Trace]:
-    """Give the walks of a kind at all scales."""
-    return chain.from_iterable(given(kind, chapters, scale, seed) for scale in SCALES)
-
-
 def done(walks: Sequence[Sequence[Trace]], layers: int, batch: int) -> frozenset[str]:
     """Give the operations that walks do at each of the `WALKED` scales. Give none if more layers or more sequences
     are wanted than they have."""
@@ -347,15 +315,6 @@ def _taken(trace: Trace) -> Iterator[str]:
         result = outcomes[i].result if outcomes else following.follow(op).result
         if result == "ok" and op["op"] not in (RUN.name, OPEN.name):
             yield op["op"]
-
-
-def left_over(kind: str, geometry: Geometry, chapters: frozenset[str] = frozenset(CHAPTERS)) -> tuple[Trace, ...]:
-    """Give worked examples of these chapters at a geometry, for what no walk does there. That is each option of a
-    kind and of its operations with several heads of wide rows, and each operation with many heads."""
-    if geometry in GEOMETRIES and chapters == frozen_traces.claimed(kind):
-        return frozen_traces.walks(kind, geometry.name)
-    walks = [given(kind, frozenset(CHAPTERS), scale, few=True) for scale in WALKED]
-    return left_over_by(walks, kind, geometry, chapters)
 
 
 def left_over_by(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kvconform.judge.storage import Difference
+from kvconform.judge.storage import ROWS, SEEN, Difference
 from kvspec.reading.clauses import index
-from kvspec.registry import KINDS, TENSORS, opened
+from kvspec.registry import KINDS, opened
 from kvspec.rows.book import SerialBook
 from kvspec.session.step import Step
 
@@ -22,12 +22,6 @@ OTHERS = frozenset(("BATCH-12", "PAGE-18", "COPY-9"))
 
 HOW_MANY = frozenset(("COPY-7",))
 """Clauses that say how many rows are written: too many are written over other slots."""
-
-ROWS = frozenset(("sees", "fold", *(tensor.name for tensor in TENSORS.values() if tensor.pair)))
-"""Observables that are rows, or show them."""
-
-SEEN = frozenset(("sees", "history", "mask"))
-"""Observables that decide together which rows a query sees."""
 
 MEMORY = frozenset(("capacity", "held", "plan", "fit", "bytes"))
 """Observables that are sizes of memory: where rows are wrong, these follow."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from kvconform.judge import page_tables
 from kvconform.judge.storage import Difference
 from kvspec import costs
 from kvspec.contract import Description
 from kvspec.costs import Case, Layer
 from kvspec.geometry import Config
 from kvspec.operations.table import (
+    ON_ROUNDS,
     OPEN,
     OPERATIONS,
     RUN,
@@ -28,7 +28,6 @@ from kvspec.operations.table import (
     names_used,
 )
 from kvspec.registry import CACHES, LETTERS
-from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import Step
 
 
@@ -102,12 +101,18 @@ class Accounts:
             self._costs(found, op, kind, config, got)
         if kind == LETTERS["PAGE"] and "free" in got.values:
             found.cites.append("PAGE-17")
-            unsound = page_tables.unsound(config, got.values, self._shares)
-            found.differences += [Difference(what, why, "PAGE-17") for what, why in unsound]
+            found.differences += self._unsound(config, got)
         self._enter(op, config, got)
-        if op["op"] not in WHOLE:  # operations on a round say nothing about cache A
+        if op["op"] not in ON_ROUNDS:  # operations on a round say nothing about cache A
             self._unseen.discard(cache_of(op))
         return found
+
+    def _unsound(self, config: Config, got: Step) -> Iterator[Difference]:
+        """Where a paged cache's own words disagree."""
+        from kvconform.judge.page_tables import unsound  # most caches have no pages
+
+        for what, why in unsound(config, got.values, self._shares):
+            yield Difference(what, why, "PAGE-17")
 
     def _forget(self, run: Operation) -> None:
         """Forget what was known of the caches and names of a run."""
@@ -175,7 +180,7 @@ class Accounts:
 
     def _layers(self, op: Operation, got: Step) -> tuple[Layer, ...]:
         """The caches of a whole round."""
-        if op["op"] not in WHOLE:
+        if op["op"] not in ON_ROUNDS:
             return ()
         letters = op.get("layers") or self._rounds.get(str(op.get("name")), "")
         found = []

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from typing import Any
 
-from kvconform.judge import conditions
-from kvconform.judge.conditions import ROWS
 from kvconform.judge.ledger import Spent
-from kvconform.judge.storage import Difference
+from kvconform.judge.storage import ROWS, SEEN, Difference
 from kvspec.contract import Lengths
 from kvspec.operations.table import OPERATIONS, RUN, Operation, chapters_of, each_of, takes_rows
 from kvspec.reading.clauses import index
@@ -94,6 +92,8 @@ class TrialResult:
             return ()
         if all(d.clause for d in self.differences):
             return tuple(dict.fromkeys(d.clause for d in self.differences))
+        from kvconform.judge import conditions  # few traces differ
+
         found = self._governing()
         return conditions.at_fault(found, self.steps, self.differences, self.book)
 
@@ -109,7 +109,7 @@ class TrialResult:
         if fields == {"failed"} and (taken := self._taken_in_a_run()):
             return (taken,)
         fields |= {"history"} if "sees" in fields else set()  # wrong rows, or a wrong mask
-        wider = conditions.SEEN if fields & conditions.SEEN else set()
+        wider = SEEN if fields & SEEN else set()
         governing = _governing(cites, fields) or _governing(cites, wider) or self._about(fields)
         return governing or self._of_operation(cites, fields) or cites
 
@@ -122,7 +122,11 @@ class TrialResult:
         """The clauses on an operation that went wrong: not those on what is seen in passing."""
         last = self.trace.ops[len(self.steps) - 1 : len(self.steps)]
         chapters = {self.trace.kind}.union(*(chapters_of(op) for op in last))
-        return conditions.of_operation(cites, chapters) if fields == {"result"} else ()
+        if fields != {"result"}:
+            return ()
+        from kvconform.judge import conditions
+
+        return conditions.of_operation(cites, chapters)
 
     def _about(self, fields: set[str]) -> tuple[str, ...]:
         """The clause of this kind of cache on what it says of a rewind: a refused step cites only why."""

@@ -10,7 +10,7 @@ from kvconform.judge.ledger import launches_each
 from kvconform.judge.levels import folds, visible, whole_buffer
 from kvconform.judge.storage import outcome
 from kvconform.judge.trial_result import TrialResult
-from kvconform.oracle.expected import Expected
+from kvconform.oracle.expected import Expected, does_otherwise
 from kvspec import masks
 from kvspec.contract import Description, Lengths
 from kvspec.geometry import Array
@@ -56,21 +56,6 @@ def disagreements(example: Example, seen: TrialResult, adapter: Description) -> 
                 shown, seen_ = (_show(each, columns.column(column).reads) for each in (said, found))
                 wrong.append(f"{do}: the example says {column} {shown}, found {seen_}")
     return wrong
-
-
-def does_otherwise(said: dict[str, Any], want: Step, example: Example, adapter: Description) -> bool:
-    """Whether the oracle does not do what a line of the table says: it follows the adapter's declarations, on rows
-    that the adapter takes."""
-    if adapter.plain and adapter.supports(example.trace.config):
-        return False
-    if isinstance(want, Expected) and (want.either or want.unsaid):
-        return True
-    refused = str(said.get("result", said.get("offset", want.result))).startswith("refused")
-    if want.result in ("ok", "refused") and refused != (want.result == "refused"):
-        return True
-    same = ("accepts", "hit", "free", "sequences", "offset")
-    answers = ("can rewind", "can"), *((name, name) for name in same)
-    return any(column in said and said[column] != want.values.get(name, said[column]) for column, name in answers)
 
 
 def _judged(heading: str, level: str, adapter: Description, example: Example) -> bool:

@@ -14,7 +14,7 @@ from kvconform.laws.law import trace as law_trace
 from kvconform.laws.layers import END
 from kvspec.geometry import Config, encoded_layers
 from kvspec.operations.table import caches_with
-from kvspec.parcels import ORDERS
+from kvspec.operations.texts import ORDERS
 
 law = partial(register, compare=difference)
 

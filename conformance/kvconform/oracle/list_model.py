@@ -13,9 +13,8 @@ from kvref.list_model.layers import LayersModel
 from kvref.list_model.rows import ANYTHING, UNKNOWN, Room, Rows
 from kvref.list_model.unsaid import AnyCache, Unsaid
 from kvspec.contract import Description
-from kvspec.operations.table import OPERATIONS, Operation, cache_of, caches_named, each_of
+from kvspec.operations.table import ON_ROUNDS, OPERATIONS, Operation, cache_of, caches_named, each_of
 from kvspec.session.arrays import Lent
-from kvspec.session.operations.draft import WHOLE
 from kvspec.session.step import NOTHING, Inputs, Step
 
 OBSERVED = ("state", "positions", "mask", "sees", "fold", "offset", "free", "can")
@@ -192,7 +191,7 @@ class ListModelSession(CitingSession):
         super()._look(op, step)
         assert isinstance(step, Expected)
         cache: Any = self.caches.get(cache_of(op))
-        if isinstance(cache, CacheModel) and op["op"] not in WHOLE:
+        if isinstance(cache, CacheModel) and op["op"] not in ON_ROUNDS:
             step.least = cache.least()
             step.handed_out, step.empty = cache.handed_out(), str(cache.claim.dialect("empty"))
             step.plain = frozenset() if op["op"] == "draft" else cache.plain()  # drafts see all rows in their form

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform.oracle.padded_block import PaddedBlock, Shapes
-from kvconform.oracle.request_rows import ROWS
 from kvconform.oracle.trace_inputs import TAKES, RunInputs, TraceInputs, through
 from kvref.list_model.rows import Queries, Rows
 from kvspec.contract import Pair
-from kvspec.operations.table import RUN, TAKES_QUERIES, TAKES_ROWS, Operation
+from kvspec.operations.table import OF_REQUESTS, RUN, TAKES_QUERIES, TAKES_ROWS, Operation
 from kvspec.session.step import NOTHING, Inputs
 
 
@@ -38,7 +37,7 @@ def _rows(inputs: TraceInputs, op: Operation, made: Pair | None) -> Pair:
 def _shapes(inputs: TraceInputs, op: Operation) -> Shapes:
     """The shapes of keys and of values."""
     _, config = inputs.opened_as(op)
-    if op["op"] in ROWS:
+    if op["op"] in OF_REQUESTS:
         one = 1, max(0, config.kv_heads), len(inputs.requests.serials(op))
         return (*one, config.k_dim), (*one, config.v_dim)
     if "lengths" in op:

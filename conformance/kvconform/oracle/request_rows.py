@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.contract import Pair, Request
-from kvspec.contract.pools import tokens_in
-from kvspec.geometry import Config
+from kvspec.contract.pools import Request
+from kvspec.geometry import Config, Pair
 from kvspec.operations.table import Operation, cache_of
+from kvspec.operations.texts import tokens_in
 from kvspec.rows.book import SerialBook
-
-ROWS = ("request", "compute", "answer", "propose")
-"""The operations that take rows of a request."""
-
-NOTED = (*ROWS, "accept", "finish", "abort")
-"""The operations after which a request is another."""
 
 
 class RequestRows:

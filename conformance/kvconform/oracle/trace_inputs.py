@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvconform.oracle.request_rows import NOTED, ROWS, RequestRows
 from kvspec import masks
 from kvspec.contract import Pair
 from kvspec.forms import LATENT
 from kvspec.geometry import Array, Config, encoded_layers
 from kvspec.operations.table import (
+    CHANGE_REQUESTS,
+    OF_REQUESTS,
     OPERATIONS,
     RUN,
     TAKES_QUERIES,
@@ -32,6 +34,7 @@ from kvspec.trace import Trace, opening
 
 if TYPE_CHECKING:
     from kvconform.oracle.padded_block import PaddedBlock
+    from kvconform.oracle.request_rows import RequestRows
 
 TAKES = (*TAKES_ROWS, *TAKES_QUERIES)
 """Operations that arrays are made for."""
@@ -48,8 +51,14 @@ class TraceInputs:
         self.batches: dict[str, int] = {}
         self.captured: dict[str, Operation] = {}
         """The operation that captured each captured attention."""
-        self.requests = RequestRows(self.book)
         self._trace = trace
+
+    @cached_property
+    def requests(self) -> RequestRows:
+        """The requests of the trace."""
+        from kvconform.oracle.request_rows import RequestRows  # few caches keep rows by tokens
+
+        return RequestRows(self.book)
 
     def keep_rows(self) -> dict[int, tuple[Array, Array]] | None:
         """Keep the rows that are made from now on, for the list model, and give them by their serials. Give None
@@ -81,7 +90,7 @@ class TraceInputs:
 
     def serials(self, op: Operation) -> list[list[int]]:
         """Give the serials of the rows that an operation takes: of each layer, or of each sequence of a block."""
-        if op["op"] in ROWS:
+        if op["op"] in OF_REQUESTS:
             return [self.requests.serials(op)]
         parts, n = self.extent(op)
         counts = self._block(op).lengths if "lengths" in op else [n] * parts
@@ -104,7 +113,7 @@ class TraceInputs:
     def _rows(self, op: Operation) -> Pair:
         """Rows in the shape the operation takes: as a cache does, layer upon layer, or token by token."""
         kind, config = self.opened_as(op)
-        if op["op"] in ROWS:
+        if op["op"] in OF_REQUESTS:
             return self.requests.rows(op, config)
         if "lengths" in op:
             return self._block(op).rows(self.book)
@@ -186,7 +195,8 @@ class TraceInputs:
             case "open":
                 self.opened[name] = opening(self._trace, op)
                 self.batches.pop(name, None)
-                self.requests.forget(name)
+                if "requests" in vars(self):
+                    self.requests.forget(name)
             case "load":
                 self.book.rounded_again()
             case "init":
@@ -195,7 +205,7 @@ class TraceInputs:
                 self.batches[name] = op["m"]
             case "captureattend":
                 self.captured[op["name"]] = op
-            case _ if op["op"] in NOTED:
+            case _ if op["op"] in CHANGE_REQUESTS:
                 self.requests.done(op)
             case _ if op["op"] in TAKES_ROWS:
                 self._turned(op)

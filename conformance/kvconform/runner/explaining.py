@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import Deviating
-from kvconform.runner.verdict import models
 from kvconform.runner.verdict.known import KnownDeviation
 from kvspec.contract import Description
 from kvspec.records.run import Failure
@@ -31,12 +30,12 @@ class Explaining:
     @cached_property
     def all(self) -> Deviating:
         """All models together: the engine deviates in all these ways."""
-        return models.deviating(self.of_models)
+        return _deviating(self.of_models)
 
     @cached_property
     def each(self) -> dict[str, Deviating]:
         """Each model alone, by its reason."""
-        return {k.because: models.deviating([k]) for k in self.of_models}
+        return {k.because: _deviating([k]) for k in self.of_models}
 
     def explain(
         self,
@@ -84,5 +83,21 @@ class Explaining:
         return self.explained(seen, self.each[why])
 
     def _needed(self, why: str, seen: TrialResult) -> bool:
-        others = models.deviating(k for k in self.of_models if k.because != why)
+        others = _deviating(k for k in self.of_models if k.because != why)
         return not self.explained(seen, others)
+
+
+def _deviating(entries: Iterable[KnownDeviation]) -> Deviating:
+    """What all these entries change of the oracles together. Raises BadInput that names what cannot be loaded."""
+    from kvconform.runner.verdict import models  # most adapters are not known to deviate
+
+    return models.deviating(entries)
+
+
+def demand_loadable(entries: Sequence[KnownDeviation], adapter: Description) -> None:
+    """Load all models, so that what is wrong with one is told at once. Raises BadInput."""
+    if entries:
+        from kvconform.runner.verdict import models
+
+        models.demand_claimed(entries, adapter)
+        models.deviating(entries)

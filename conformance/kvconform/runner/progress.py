@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kvconform.message import LiveLine, tell
-from kvconform.runner.record import colours
 from kvconform.runner.verdict.tally import CheckResult, source_of
+from kvreports import terminal
 from kvspec.contract import Description
 from kvspec.records.run import Failure
 
@@ -97,7 +97,7 @@ class Progress:
 
     def _print(self, text: str) -> None:
         self.end()
-        colours.write(sys.stderr, f"{text}\n")
+        terminal.write(sys.stderr, f"{text}\n")
 
     def end(self) -> None:
         """Leave the line."""

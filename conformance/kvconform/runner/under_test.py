@@ -13,25 +13,20 @@ from typing import Any
 from kvconform.generate.amounts import FEW, SEED, TRACES
 from kvconform.generate.claims.fit_to_adapter import fitted, shut_out
 from kvconform.generate.frozen_traces import NONE, Explored
-from kvconform.generate.strategies import sample
 from kvconform.generate.variations import VARIATIONS
-from kvconform.judge import steps, trial
+from kvconform.judge import trial
 from kvconform.judge.lockstep import Performs
 from kvconform.judge.storage import Difference
 from kvconform.judge.trial_result import TrialResult
 from kvconform.oracle.deviating import PLAIN, Deviating
-from kvconform.runner import over_memory
-from kvconform.runner.explaining import Explaining
+from kvconform.runner.explaining import Explaining, demand_loadable
 from kvconform.runner.failures import LOOK_BACK, Failures
 from kvconform.runner.settings import Settings
-from kvconform.runner.verdict import outcomes
 from kvconform.runner.verdict.known import KnownDeviation, applying, explanations
-from kvconform.runner.verdict.models import demand_claimed, deviating
 from kvconform.runner.verdict.tally import Tally, empty_coverage, places
 from kvconform.worker.client import Worker
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Description
-from kvspec.notation import sentence
 from kvspec.operations.table import RUN
 from kvspec.records.run import Coverage, Failure, VerdictName
 from kvspec.trace import Trace
@@ -123,8 +118,8 @@ class AdapterUnderTest:
             self.tally.restarts += 1
         judged = partial(trial.on, trace, adapter=self.adapter, watch=watch, past=past, deviating=deviating)
         seen = judged(performs=self.session)
-        if seen.verdict == "OOM" and over_memory.last(seen) not in self.take_all:
-            seen = self._alone(judged)
+        if seen.verdict == "OOM":
+            seen = self._over_memory(judged, seen)
         self.operations += len(seen.steps)
         self.ran.append(trace)
         return seen
@@ -133,9 +128,13 @@ class AdapterUnderTest:
         self.worker.close()
         self.ran.clear()
 
-    def _alone(self, judged: Callable[..., TrialResult]) -> TrialResult:
+    def _over_memory(self, judged: Callable[..., TrialResult], seen: TrialResult) -> TrialResult:
         """A trial that went over the limit of memory again, in a new process whose memory is watched. If it holds
         now, what traces before left was too much; else see `over_memory`."""
+        from kvconform.runner import over_memory  # few adapters take too much
+
+        if over_memory.last(seen) in self.take_all:
+            return seen
         self._anew()
         self.worker.watches = True
         try:
@@ -241,7 +240,7 @@ class AdapterUnderTest:
         """Judge traces of a chapter that a strategy draws, `number` or as many as others draw; then variations of
         those that held. A difference that shows in a trace as it was drawn is told of that trace. `known`: what is
         frozen of them. `strategy` makes the strategy, unless they are frozen."""
-        traces = known.drawn or sample.some(strategy(), number or self.traces, self.seed)
+        traces = known.drawn or self._drawn(strategy(), number or self.traces)
         held = self.judge_all(self.fitting(traces), "explore", of, watch=True)
         varied = known.varied if len(held) == len(traces) else NONE.varied
         for form in VARIATIONS:
@@ -249,8 +248,15 @@ class AdapterUnderTest:
                 some = form.some(held, varied.get(form.name, {}))
                 self.judge_all(form.suiting(some, self.adapter), form.name, of)
 
+    def _drawn(self, strategy: Any, number: int) -> list[Trace]:
+        from kvconform.generate.strategies import sample  # mostly all that is drawn is frozen
+
+        return sample.some(strategy, number, self.seed)
+
     def failure(self, seen: TrialResult, source: str = "", deterministic: bool = True) -> Failure:
         """The entry of a failed trial in this adapter's record. Its source may be unknown yet."""
+        from kvconform.runner.failure_entry import failure  # it draws the steps, and most runs have nothing to draw
+
         return failure(seen, source, self.check, deterministic)
 
     def repeats(self, seen: TrialResult) -> None:
@@ -266,7 +272,7 @@ class AdapterUnderTest:
     def relation_broke(self, clause: str, side: TrialResult, message: str) -> Failure:
         """A law failed, though each of its sides may be right by itself: keep and give the side that shows it."""
         side.differences.append(Difference("history", f"law {clause}: {message}"))
-        kept = failure(side, "law", self.check)
+        kept = self.failure(side, "law")
         kept.clauses = [clause]
         kept.known = explanations(self.known, kept)
         self.tally.failures.append(kept)
@@ -303,8 +309,7 @@ def opened(settings: Settings) -> AdapterUnderTest:
     try:
         adapter = worker.describe()
         known = applying(settings.known, adapter)
-        demand_claimed(known, adapter)
-        deviating(known)  # loads all models, so that what is wrong with one is told at once
+        demand_loadable(known, adapter)
     except BaseException:
         worker.close()
         raise
@@ -321,35 +326,3 @@ def count(covered: Coverage, trace: Trace, done: int) -> None:
     names = [op["op"] for op in trace.ops[:done]]
     for pair in map(" ".join, pairwise(names)):
         covered.pairs[pair] = covered.pairs.get(pair, 0) + 1
-
-
-def failure(
-    seen: TrialResult,
-    source: str,
-    check: str = "",
-    deterministic: bool = True,
-) -> Failure:
-    """The record's entry of a failed trial, with the clauses that known deviations explain."""
-    trace, message = seen.trace.cut(len(seen.steps)), "; ".join(d.message for d in seen.differences[:3])
-    if seen.behind:
-        message += f"{outcomes.BEHIND}{seen.behind})"
-    if seen.first:
-        message += f" ({seen.first})"
-    if not deterministic:
-        message = f"nondeterministic: the same trace passed when run again. {message}"
-    return Failure(
-        verdict=seen.verdict,
-        cause=seen.cause,
-        clauses=list(seen.blamed),
-        implicated=list(seen.implicated),
-        source=source,
-        test=check,
-        oracle=seen.oracle,
-        field=seen.differences[0].field,
-        message=message,
-        words=sentence(trace),
-        trace=trace.to_json(),
-        steps=steps.failing_steps(seen),
-        deterministic=deterministic,
-        known=dict(seen.known),
-    )

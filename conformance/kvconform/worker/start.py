@@ -14,13 +14,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kvadapters import scratch
-from kvconform.worker import supervisor
 from kvconform.worker.memory import Family
 
 SUPERVISED = sys.platform == "linux"
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 PATIENCE = 10.0
 """Seconds for all to end: a driver may hold a process in the kernel."""
 
@@ -36,7 +37,7 @@ def started(argv: Sequence[str], env: Mapping[str, str] | None) -> tuple[Popen, 
     told, tells = os.pipe()
     with open(told, "rb") as words:
         try:
-            python = [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(tells)]
+            python = [sys.executable, "-I", "-S", str(SUPERVISOR), str(os.getpid()), str(tells)]
             popen = _popen([*python, *argv], env, pass_fds=(tells,))
         finally:
             os.close(tells)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kvreports import facts, inline_markdown, page
 from kvreports.drawing.packed import packed
 from kvreports.drawing.svg import legend
-from kvreports.run import coverage, diagnosis, failures, findings, judged, residency, shut_out, standing
+from kvreports.run import beside, coverage, diagnosis, failures, findings, judged, standing
 from kvreports.run.overview import Clauses, Column, overview
 from kvreports.safe_text import Html, cleaned_record, shortened
 from kvspec.records.run import VERDICTS, ClauseRecord, Record
@@ -44,8 +44,7 @@ def render(records: Sequence[Record], clauses: Clauses) -> str:
         carried=lambda f: packed(f.steps, str(f.trace.get("kind", "")), f.words),
         diagnosis=diagnosis,
         coverage=coverage,
-        residency=residency,
-        shut_out=shut_out,
+        beside=beside,
         standing=standing,
         groups=standing.groups,
         kinds=standing.KINDS,

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from kvreports import facts, inline_markdown
 from kvreports.drawing.text import draw
 from kvreports.markdown import cited, code, fenced, literal, table
-from kvreports.run import coverage, diagnosis, residency, shut_out
+from kvreports.run import beside, coverage, diagnosis
 from kvreports.run.findings import Finding, failures, findings
 from kvreports.run.overview import Clauses, Column, Overview, Row, overview
 from kvreports.run.standing import LESS, groups, in_words, unclaimed_chapters, verdict
@@ -99,12 +99,12 @@ def _column(column: Column, clauses: Clauses, spec: str) -> list[str]:
     if len(shown) > DRAWN:
         parts.append(f"{len(shown) - DRAWN} more failures are in the run record.")
     parts += _not_passed(column, spec)
-    missing = [[literal(cell, 400) for cell in row] for row in shut_out.rows(record)]
-    parts += ["### What the claims shut out", table(shut_out.HEAD, missing)] if missing else []
+    missing = [[literal(cell, 400) for cell in row] for row in beside.shut_out(record)]
+    parts += ["### What the claims shut out", table(beside.SHUT_OUT, missing)] if missing else []
     large = [[literal(cell, 400) for cell in row] for row in coverage.sizes(record)]
     parts += ["### Large sizes", table(coverage.LARGE, large)] if large else []
-    costs = [[literal(cell, 60) for cell in row] for row in residency.rows(record)]
-    parts += ["### What operations cost", table(residency.HEAD, costs)] if costs else []
+    costs = [[literal(cell, 60) for cell in row] for row in beside.costs(record)]
+    parts += ["### What operations cost", table(beside.COSTS, costs)] if costs else []
     return [f"## {label}", *parts] if parts else []
 
 

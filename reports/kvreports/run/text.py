@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kvreports import terminal
-from kvreports.run import residency, shut_out
+from kvreports.run import beside
 from kvreports.run.findings import Finding, findings
 from kvreports.run.overview import Chapter, Clauses, Column, overview
 from kvreports.run.standing import groups, in_words, unclaimed_chapters
@@ -48,7 +48,7 @@ def _column(
 
 def _notes(record: Record, width: int) -> Iterator[str]:
     """What a decode costs, what grew, and the problems of the run."""
-    costs = [paragraph(line(cost), width, rest="  ") for cost in residency.token(record)]
+    costs = [paragraph(line(cost), width, rest="  ") for cost in beside.token(record)]
     yield "\n".join(["a token of a steady decode costs", *costs]) if costs else ""
     yield paragraph(f"note: {line(record.grew)}", width, rest="  ") if record.grew else ""
     yield from (paragraph(f"problem: {line(p)}", width, rest="  ") for p in record.problems[:20])
@@ -94,9 +94,9 @@ def _chapters(i: int, column: Column, chapters: list[Chapter], width: int) -> st
 
 def _shut_out(record: Record, width: int, unclaimed: bool) -> str:
     """The checks that the claims left nothing to judge, by what they take; all of them only on request."""
-    most = len(record.shut_out) if unclaimed else shut_out.SHOWN
-    rows = [[line(shortened(cell, 2000)) for cell in row] for row in shut_out.rows(record, most)]
-    return terminal.table(shut_out.HEAD, rows, [max(24, width // 3), max(24, width - width // 3 - 2)])
+    most = len(record.shut_out) if unclaimed else beside.SHOWN
+    rows = [[line(shortened(cell, 2000)) for cell in row] for row in beside.shut_out(record, most)]
+    return terminal.table(beside.SHUT_OUT, rows, [max(24, width // 3), max(24, width - width // 3 - 2)])
 
 
 def _not_passed(record: Record, width: int, unclaimed: bool) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kvspec.geometry import Pair
+from kvspec.operations.texts import tokens_in
 
 
 class Pool(Protocol):
@@ -122,12 +122,6 @@ class Bucketed(Protocol):
 
 Media = tuple[tuple[str, int], ...]
 """Items such as images by name, each with the position of the token that it stands behind."""
-
-
-def tokens_in(text: str) -> tuple[int, ...]:
-    """Read the tokens of an argument such as `x64y`. Each letter is a number, from 0 for a; `-` has no tokens."""
-    found = re.findall("([a-z])([0-9]*)", text)
-    return tuple(ord(letter) - ord("a") for letter, times in found for _ in range(int(times or 1)))
 
 
 def media_in(text: str | None) -> Media:

@@ -6,9 +6,7 @@ from kvspec.chapters.record import Argument
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
 from kvspec.input_forms import INPUTS
-from kvspec.parcels import ORDERS
-from kvspec.rope.scaling import PATTERN as SCALING
-from kvspec.rope.sections import PATTERN as SECTIONS
+from kvspec.operations.texts import MEDIA, ORDERS, SCALING, SECTIONS, TOKENS
 
 ALIKE = (
     "alike",
@@ -68,12 +66,6 @@ POSITIONS = f"^({_SOME}(,{_SOME}){{0,63}}|empty)$"
 
 SEVERAL_CACHES = "^[A-Z]{1,8}$"
 """The names of one cache or several, in order: `BC`."""
-
-TOKENS = "^(-|([a-z][0-9]{0,4}){1,64})$"
-"""Tokens of a request, each a letter, with a number for several in a row: `xyx`, `x64y`; `-` are none."""
-
-MEDIA = "^[a-z][a-z0-9]{0,7}@[0-9]{1,5}(,[a-z][a-z0-9]{0,7}@[0-9]{1,5}){0,7}$"
-"""Images and the like that stand behind tokens: `p@2,q@5` is p at position 2, and q at position 5."""
 
 WORDS: dict[str, tuple[str, ...]] = {
     **CONFIG_WORDS,

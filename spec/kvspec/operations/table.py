@@ -74,6 +74,15 @@ TAKES_ROWS = tuple(name for name, o in OPERATIONS.items() if o.rows)
 TAKES_QUERIES = tuple(name for name, o in OPERATIONS.items() if o.queries)
 """Operations that take queries, in f32; each gives an output."""
 
+ON_ROUNDS = ("speculate", "commit", "choose", "abandon")
+"""Operations on a whole round of drafts. All its caches are observed, each under its letter."""
+
+OF_REQUESTS = ("request", "compute", "answer", "propose")
+"""Operations that take rows of a request."""
+
+CHANGE_REQUESTS = (*OF_REQUESTS, "accept", "finish", "abort")
+"""The operations after which a request is another."""
+
 NAMED = tuple(dict.fromkeys(o.names for o in OPERATIONS.values() if o.names))
 """The sorts of things that names in a trace stand for."""
 

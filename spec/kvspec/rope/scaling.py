@@ -25,15 +25,7 @@ import re
 from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 
-_NUMBER = r"-?[0-9]{1,9}(\.[0-9]{1,17})?"
-_LIST = rf"{_NUMBER}(,{_NUMBER}){{0,255}}"
-_LENGTH = "-?[0-9]{1,12}"
-PATTERN = (
-    rf"^(none|(linear|ntk):{_NUMBER}|llama3:{_NUMBER}:{_NUMBER}:{_NUMBER}:{_LENGTH}"
-    rf"|yarn:{_NUMBER}:{_LENGTH}(:{_NUMBER}:{_NUMBER}(:{_NUMBER})?)?(:exact)?"
-    rf"|longrope:{_NUMBER}:{_LENGTH}:{_LIST}:{_LIST}(:{_NUMBER})?)$"
-)
-"""What the text of a scaling is like; `parsed` reads it."""
+from kvspec.operations.texts import SCALING
 
 
 @dataclass(frozen=True)
@@ -96,8 +88,8 @@ Scaling = Linear | NTK | Llama3 | YaRN | LongRoPE
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> Scaling | None:
-    """Read a scaling as `PATTERN` has it; None if it is `none`. Raises ValueError if it is not such a text."""
-    if not re.fullmatch(PATTERN, text):
+    """Read a text that `SCALING` describes; None for `none`. Raises ValueError for any other text."""
+    if not re.fullmatch(SCALING, text):
         raise ValueError(f"{text!r} is no scaling of RoPE")
     name, *parts = text.split(":")
     if name == "none":

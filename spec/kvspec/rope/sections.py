@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PATTERN = r"^-?[0-9]{1,4},-?[0-9]{1,4},-?[0-9]{1,4}(:interleaved)?$"
-"""What the text of sections is like; `parsed` reads it."""
+from kvspec.operations.texts import SECTIONS
 
 
 class Sections(NamedTuple):
@@ -23,10 +22,10 @@ class Sections(NamedTuple):
 
 
 def parsed(text: str | None) -> Sections | None:
-    """Read sections as `PATTERN` has them; None if there are none. Raises ValueError if it is not such a text."""
+    """Read a text that `SECTIONS` describes; None if there is none. Raises ValueError for any other text."""
     if text is None:
         return None
-    if not re.fullmatch(PATTERN, text):
+    if not re.fullmatch(SECTIONS, text):
         raise ValueError(f"{text!r} are no sections of RoPE")
     pairs, _, order = text.partition(":")
     time, height, width = map(int, pairs.split(","))

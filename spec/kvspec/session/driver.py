@@ -13,6 +13,7 @@ from kvspec.contract import description
 from kvspec.errors import NotWhole, Refused, Unsupported
 from kvspec.geometry import Config
 from kvspec.operations.table import (
+    ON_ROUNDS,
     OPERATIONS,
     RUN,
     Operation,
@@ -125,7 +126,7 @@ class Session(SessionState):
             return
         try:
             self.wait()
-            if op["op"] in draft.WHOLE:
+            if op["op"] in ON_ROUNDS:
                 draft.look_at_round(self, op, step)
             else:
                 observes(self.kinds[name])(self, self.caches[name], step)

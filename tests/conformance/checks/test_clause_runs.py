@@ -9,8 +9,8 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs import known_bugs
 from kvconform.bugs.mutant import Mutant
+from kvconform.checks.check import judge
 from kvconform.checks.suite import selected
-from kvconform.checks.task import judge
 from kvconform.generate.amounts import CLAUSE_COVERS, CLAUSE_TRACES
 from kvconform.runner.settings import Settings
 from support.running.local_adapter import LocalAdapter

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
-from kvconform.checks import task
-from kvconform.checks.check import Check
+from kvconform.checks import pooled_task
+from kvconform.checks.check import Check, judge, judge_here
 from kvconform.checks.suite import suite
 from kvconform.runner.pool import opened
 from kvconform.runner.record.record import record
@@ -63,17 +63,17 @@ ODD = {
 def test_a_verdict_comes_back_as_json_and_what_is_none_is_a_failure_of_the_harness(answer: str) -> None:
     future, asked = Future[Any](), check(fails)
     future.set_result(CheckResult(EXAMPLE, Tally()).dumps())
-    assert not task._result(asked, future).error
+    assert not pooled_task._result(asked, future).error
     odd = Future[Any]()
     odd.set_result(ODD[answer])
-    result = task._result(asked, odd)
+    result = pooled_task._result(asked, odd)
     assert result.error and told(result, LocalAdapter(NamedDiffers())).exit_status == 3
 
 
 def test_a_failure_of_the_harness_is_told_by_its_type() -> None:
     """By its text it was once taken for a difference, and no difference being counted, for a pass."""
     under_test = LocalAdapter(NamedDiffers())
-    result = task.judge(under_test, check(fails))
+    result = judge(under_test, check(fails))
     whole = told(result, under_test)
     assert (judging.verdicts(whole), whole.exit_status) == ({CLAUSE: "HARNESS_ERROR"}, 3)
     assert whole.problems == [f"harness: {EXAMPLE}: RuntimeError: Differs: the harness lost its way"]
@@ -82,9 +82,9 @@ def test_a_failure_of_the_harness_is_told_by_its_type() -> None:
 
 def test_a_clause_that_another_check_exercised_is_no_pass_where_its_own_check_failed() -> None:
     under_test = LocalAdapter(NamedDiffers())
-    tally = task.judge(under_test, suite()["growing/example/GROW-2.1"]).tally
+    tally = judge(under_test, suite()["growing/example/GROW-2.1"]).tally
     assert CLAUSE in tally.exercised
-    tally.merge(task.judge(under_test, check(fails)).tally)
+    tally.merge(judge(under_test, check(fails)).tally)
     assert judging.verdicts(told(CheckResult(EXAMPLE, tally), under_test)) == {CLAUSE: "HARNESS_ERROR"}
 
 
@@ -94,7 +94,7 @@ def test_what_differs_and_then_fails_is_both() -> None:
         fails(under_test)
 
     under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
-    result = task.judge(under_test, check(differs_and_fails, "CACHE-7"))
+    result = judge(under_test, check(differs_and_fails, "CACHE-7"))
     whole = record(result.tally, under_test.adapter, {"CACHE-7": index()["CACHE-7"]}, judging.ABOUT)
     assert judging.verdicts(whole) == {"CACHE-7": "FAIL"} and whole.exit_status == 1
     assert len(whole.problems) == 1 and result.error
@@ -102,8 +102,8 @@ def test_what_differs_and_then_fails_is_both() -> None:
 
 def test_a_failure_of_a_check_that_is_of_no_clause_is_a_problem_of_the_run() -> None:
     under_test = LocalAdapter(NamedDiffers())
-    tally = task.judge(under_test, suite()[EXAMPLE]).tally
-    tally.merge(task.judge(under_test, check(fails, clause="")).tally)
+    tally = judge(under_test, suite()[EXAMPLE]).tally
+    tally.merge(judge(under_test, check(fails, clause="")).tally)
     whole = told(CheckResult(EXAMPLE, tally), under_test)
     assert (judging.verdicts(whole), whole.exit_status) == ({CLAUSE: "PASS"}, 3)
 
@@ -114,12 +114,12 @@ def test_whatever_is_raised_is_told(ends: BaseException) -> None:
         raise ends
 
     under_test = LocalAdapter(NamedDiffers())
-    assert judging.verdicts(told(task.judge(under_test, check(run)), under_test)) == {CLAUSE: "HARNESS_ERROR"}
+    assert judging.verdicts(told(judge(under_test, check(run)), under_test)) == {CLAUSE: "HARNESS_ERROR"}
 
 
 def test_a_difference_is_told_by_the_shortest_trace() -> None:
     under_test = LocalAdapter(fake_adapters.AcceptsAnyRewind())
-    result = task.judge(under_test, suite()["growing/example/CACHE-7.1"])
+    result = judge(under_test, suite()["growing/example/CACHE-7.1"])
     assert result.difference.startswith("FAIL CACHE-7: ") and not result.error and result.operations
     with pytest.raises(Differs):
         under_test.require_no_difference()
@@ -131,7 +131,7 @@ def test_an_interruption_keeps_what_was_judged() -> None:
         raise KeyboardInterrupt
 
     under_test = LocalAdapter(NamedDiffers())
-    results = task.judge_here(under_test, [check(run), check(fails)])
+    results = judge_here(under_test, [check(run), check(fails)])
     result = next(results)
     assert result.interrupted and CLAUSE in result.tally.exercised and not result.error
     with pytest.raises(KeyboardInterrupt):
@@ -154,10 +154,10 @@ def test_a_check_whose_process_died_is_repeated_once(
         suite()[EXAMPLE].run(under_test)
 
     planted = {EXAMPLE: check(run), "growing/example/GROW-2.1": suite()["growing/example/GROW-2.1"]}
-    monkeypatch.setattr(task, "by_id", planted.__getitem__)  # processes of the pool are forked, and see it
-    monkeypatch.setattr(task, "opened", lambda settings: LocalAdapter(Reference()))
+    monkeypatch.setattr(pooled_task, "by_id", planted.__getitem__)  # processes of the pool are forked, and see it
+    monkeypatch.setattr(pooled_task, "opened", lambda settings: LocalAdapter(Reference()))
     with opened(2) as pool:
-        results = {r.check: r for r in task.judge_on(pool, Settings("reference"), list(planted.values()))}
+        results = {r.check: r for r in pooled_task.judge_on(pool, Settings("reference"), list(planted.values()))}
     assert results["growing/example/GROW-2.1"].tally.exercised
     whole = told(results[EXAMPLE], LocalAdapter(Reference()))
     assert judging.verdicts(whole) == {CLAUSE: verdict}
@@ -168,6 +168,6 @@ def test_a_check_whose_process_died_is_repeated_once(
 
 def test_what_a_pool_raises_is_told() -> None:
     with opened(1) as pool:
-        (result,) = task.judge_on(pool, Settings("no-such-adapter"), [suite()[EXAMPLE]])
+        (result,) = pooled_task.judge_on(pool, Settings("no-such-adapter"), [suite()[EXAMPLE]])
     assert "no-such-adapter" in result.error
     assert judging.verdicts(told(result, LocalAdapter(Reference()))) == {CLAUSE: "HARNESS_ERROR"}

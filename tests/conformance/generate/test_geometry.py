@@ -15,6 +15,7 @@ from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.geometry_traces import called, calls, met, options_of
+from kvconform.generate.given_walks import left_over
 from kvconform.generate.real_geometry import (
     BOUNDARIES,
     GEOMETRIES,
@@ -27,8 +28,9 @@ from kvconform.generate.real_geometry import (
 )
 from kvconform.generate.registry import explorations
 from kvconform.generate.strategies import sample
+from kvconform.generate.strategies.walk_moves import BESIDE, LATENT, MANY
 from kvconform.generate.variations import geometry
-from kvconform.generate.walks import BESIDE, LATENT, MANY, Walks, left_over
+from kvconform.generate.walks import Walks
 from kvconform.judge import trial
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.runner.settings import Settings

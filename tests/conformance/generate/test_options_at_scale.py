@@ -11,8 +11,9 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.given_walks import given, left_over
 from kvconform.generate.real_geometry import GEOMETRIES
-from kvconform.generate.walks import SCALES, given, left_over
+from kvconform.generate.strategies.walk_moves import SCALES
 from kvconform.judge import trial
 from kvconform.judge.lockstep import observables
 from kvref.abilities.snapshot import Snapshot

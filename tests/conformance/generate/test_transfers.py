@@ -13,8 +13,18 @@ from kvadapters.reference import Reference
 from kvconform.bugs.planting import having
 from kvconform.generate.large.boundaries import sizes
 from kvconform.generate.real_geometry import BOUNDARIES
-from kvconform.generate.strategies.walk_moves import LATE, Scale
-from kvconform.generate.walks import BESIDE, LATENT, LENGTH, LONG, MANY, PROMPTS, SCALES, Walks, moves
+from kvconform.generate.strategies.walk_moves import (
+    BESIDE,
+    LATE,
+    LATENT,
+    LENGTH,
+    LONG,
+    MANY,
+    PROMPTS,
+    SCALES,
+    Scale,
+)
+from kvconform.generate.walks import Walks, moves
 from kvconform.judge import trial
 from kvconform.oracle.follow import ModelledTrace
 from kvspec.contract import CHAPTERS, Description, Pair, description

@@ -16,18 +16,9 @@ from kvconform.bugs.planting import having
 from kvconform.checks.suite import selected
 from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.frozen_traces import LIVES
-from kvconform.generate.walks import (
-    FILLS,
-    LONGEST_OF_FEW,
-    LOOKS,
-    OF_MANY_MOVES,
-    PROMPTS,
-    SCALES,
-    SMALL,
-    Walks,
-    given,
-    moves,
-)
+from kvconform.generate.given_walks import given
+from kvconform.generate.strategies.walk_moves import PROMPTS, SCALES, SMALL
+from kvconform.generate.walks import FILLS, LONGEST_OF_FEW, LOOKS, OF_MANY_MOVES, Walks, moves
 from kvconform.judge import trial
 from kvconform.runner.settings import Settings
 from kvspec.contract import CHAPTERS, Description, description

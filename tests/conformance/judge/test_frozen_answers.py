@@ -16,8 +16,9 @@ from kvconform.bugs.known_bugs import known_bugs
 from kvconform.generate import frozen_covers
 from kvconform.generate.amounts import SEED
 from kvconform.generate.claims.fit_to_adapter import fitted
+from kvconform.generate.given_walks import given
 from kvconform.generate.large.boundaries import Size, sizes
-from kvconform.generate.walks import SCALES, given
+from kvconform.generate.strategies.walk_moves import SCALES
 from kvconform.judge import lockstep, trial
 from kvconform.judge.kept_arrays import KeptArrays
 from kvconform.judge.levels import frozen_answers, storage_trial, visible_trial

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kvconform.checks.check import judge
 from kvconform.checks.suite import selected
-from kvconform.checks.task import judge
 from kvconform.judge import trial
 from kvconform.oracle.reference import CitingReference
 from kvconform.runner.record.record import NOT_EXERCISED

@@ -1,4 +1,4 @@
-"""What a run tells while it judges, and in which colours."""
+"""What a run tells while it judges, and in which terminal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from kvconform import message
 from kvconform.checks.suite import suite
 from kvconform.runner.progress import Progress, tell_device
-from kvconform.runner.record import colours
 from kvconform.runner.verdict.tally import CheckResult
+from kvreports import terminal
 from kvspec.contract import Description
 from support.samples.record_samples import failing
 
@@ -148,7 +148,7 @@ def test_a_quiet_run_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_colours_are_for_terminals_and_for_who_wants_them(environment: Any, stream: Any, wanted: bool) -> None:
-    assert colours.wanted(stream, environment) == wanted
+    assert terminal.wanted(stream, environment) == wanted
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_colours_are_for_terminals_and_for_who_wants_them(environment: Any, stre
     ],
 )
 def test_what_is_broken_is_red(plain: str, painted: str) -> None:
-    assert colours.paint(plain).replace(colours.RED, "<").replace(colours.OFF, ">") == painted
+    assert terminal.paint(plain).replace(terminal.RED, "<").replace(terminal.OFF, ">") == painted
 
 
 def test_what_an_adapter_says_commands_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     out = Terminal()
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    colours.write(out, "FAIL: \x1b[8m hidden")
+    terminal.write(out, "FAIL: \x1b[8m hidden")
     assert out.getvalue().count("\x1b") == 2 and "\x1b[8m" not in out.getvalue()

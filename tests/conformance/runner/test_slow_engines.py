@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kvadapters.reference import Reference
+from kvconform.checks.check import judge
 from kvconform.checks.suite import SOONEST, by_turns, selected, suite
-from kvconform.checks.task import judge
 from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES, TRACES
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.settings import Settings

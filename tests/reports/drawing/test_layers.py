@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from msgspec import to_builtins
 
 from kvadapters.reference import Reference
-from kvconform.runner.under_test import failure
+from kvconform.runner.failure_entry import failure
 from kvref.caches.copy import Buffer
 from kvref.caches.growing import Growing
 from kvref.caches.store import Store

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kvreports.run import beside, markdown
 from kvreports.run import html as run_html
-from kvreports.run import markdown, residency
 from kvreports.run import text as run_text
 from kvspec.reading.clauses import index
 from support.samples.record_samples import SAMPLES, changed, failing
@@ -27,9 +27,9 @@ def test_the_table_is_in_every_report_that_has_costs(render: Any) -> None:
 
 
 def test_a_terminal_is_told_what_is_paid_for_every_token_of_a_steady_decode_alone() -> None:
-    assert [row[1] for row in residency.rows(failing())] == ["append", "view"]
+    assert [row[1] for row in beside.costs(failing())] == ["append", "view"]
     counts = "launches 0 to 1, allocations 0, synchronisations 0, host to device 0, device to host 0"
-    assert residency.token(failing()) == [f"ring append: {counts}"]
+    assert beside.token(failing()) == [f"ring append: {counts}"]
     for record, there in ((failing(), True), (WITHOUT, False)):
         assert ("a token of a steady decode costs" in run_text.render([record], index())) == there
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
+from kvconform.checks.check import judge as judge_check
 from kvconform.checks.suite import selected
-from kvconform.checks.task import judge as judge_check
 from kvconform.diagnosis.diagnose import diagnose
 from kvconform.generate.amounts import QUICK_COVERS, QUICK_TRACES
 from kvconform.runner.record.record import kept, record

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kvadapters.serve import Server
-from kvconform.checks import covers, dialects, examples, honesty, laws, moved_examples
+from kvconform.checks import by_claim, covers, examples, honesty, laws
 from kvconform.generate import frozen_covers
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import cache_moves, caches
 from kvconform.laws.registry import LAWS
 from kvconform.runner.record.record import record
 from kvconform.runner.under_test import AdapterUnderTest
@@ -38,7 +38,12 @@ from support.fakes import engines as fake_engines
 COVER = 5
 """Traces of each frozen cover that a fake is judged on here, or up to twice as many: one in so many."""
 
-KINDS = {"growing": caches.BASE, "ring": caches.BASE, "mask": caches.MASKS, "snapshot": caches.SNAPSHOTS}
+KINDS = {
+    "growing": cache_moves.BASE,
+    "ring": cache_moves.BASE,
+    "mask": cache_moves.MASKS,
+    "snapshot": cache_moves.SNAPSHOTS,
+}
 
 
 class Wired:
@@ -116,7 +121,7 @@ def _sources(under_test: AdapterUnderTest, chapters: tuple[str, ...]) -> Any:
     yield "honesty", partial(honesty.judge, under_test)
     for worked in (e for c in declared for e in examples_of(c)):
         yield f"example {worked.id}", partial(examples.judge, under_test, worked)
-    for check in (c for c in (*moved_examples.checks(), *dialects.checks()) if c.chapter in declared):
+    for check in (c for c in by_claim.checks() if c.chapter in declared):
         yield check.id, partial(check.run, under_test)
     for chapter in declared:
         for frozen in frozen_covers.load(chapter):

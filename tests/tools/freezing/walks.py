@@ -13,7 +13,8 @@ from kvconform.generate.frozen_covers import outcome_text, sign
 from kvconform.generate.frozen_traces import LIVES, name
 from kvconform.generate.real_geometry import GEOMETRIES
 from kvconform.generate.strategies.plan_moves import Ops
-from kvconform.generate.walks import SCALES, WALKED, Walks, left_over_by
+from kvconform.generate.strategies.walk_moves import SCALES, WALKED
+from kvconform.generate.walks import Walks, left_over_by
 from kvspec import notation
 from kvspec.contract import CHAPTERS
 from kvspec.trace import Outcome, Trace

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from kvconform.generate.claims.needed_by_state import lacking_by_state
 from kvconform.generate.claims.shown_by_outputs import attending
 from kvspec.contract import LEVELS, Description
 from kvspec.geometry import Config, valid
@@ -183,10 +182,19 @@ def _opening_others(trace: Trace, adapter: Description) -> set[int]:
     return {number for number, op in opens if opening(trace, op)[0] not in adapter.chapters}
 
 
+def _lacking_by_state(trace: Trace, adapter: Description) -> Iterable[tuple[int, list[str], bool]]:
+    """The operations that take abilities which the adapter does not claim, because of what the cache holds."""
+    if adapter.complete:
+        return ()
+    from kvconform.generate.claims.needed_by_state import lacking_by_state  # it follows the list model
+
+    return lacking_by_state(trace, adapter)
+
+
 def _first_by_state(kept: list[tuple[int, Operation]], trace: Trace, adapter: Description) -> set[int]:
     """The numbers of the operations to leave out next."""
     rest = Trace(trace.kind, trace.config, tuple(op for _, op in kept))
-    lacks = [(kept[n][0], refused) for n, _, refused in lacking_by_state(rest, adapter)]
+    lacks = [(kept[n][0], refused) for n, _, refused in _lacking_by_state(rest, adapter)]
     taken = [number for number, refused in lacks if not refused][:1]
     return {number for number, refused in lacks if refused and (not taken or number < taken[0])} | {*taken}
 
@@ -245,7 +253,7 @@ def cut(trace: Trace, adapter: Description) -> Trace:
     each = lacking(trace, adapter)
     lacks = ([name for _, names in islice(each, len(parts_of(op))) for name in names] for op in trace.ops)
     able = trace.cut(sum(1 for _ in takewhile(lambda names: not names, lacks)))
-    return able.cut(next((number for number, _, _ in lacking_by_state(able, adapter)), len(able.ops)))
+    return able.cut(next((number for number, _, _ in _lacking_by_state(able, adapter)), len(able.ops)))
 
 
 def _in_limits(trace: Trace, adapter: Description) -> bool:
@@ -322,7 +330,7 @@ def _below(level: str, trace: Trace, adapter: Description) -> set[str]:
 
 def lacked(trace: Trace, adapter: Description) -> list[str]:
     """Give all abilities that a trace takes and the adapter does not claim."""
-    by_state = (name for _, names, _ in lacking_by_state(trace, adapter) for name in names)
+    by_state = (name for _, names, _ in _lacking_by_state(trace, adapter) for name in names)
     return [*_to_open(trace, adapter), *(name for _, names in lacking(trace, adapter) for name in names), *by_state]
 
 

@@ -10,7 +10,7 @@ from random import Random
 from kvconform.generate.large.beside import paged
 from kvconform.generate.large.calls import SEVERAL, SLOW
 from kvconform.generate.large.recipe import NARROW, Recipe, chunks, some, unseen
-from kvspec.parcels import ORDERS
+from kvspec.operations.texts import ORDERS
 
 FIELDS = {
     "growing": "",

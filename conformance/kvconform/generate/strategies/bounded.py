@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import cache_moves, caches
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves, Scale
@@ -45,14 +45,14 @@ def plans() -> list[Plan]:
     ]
 
 
-explored: Any = partial(caches.traces, "bounded", caches.BASE)
+explored: Any = partial(caches.traces, "bounded", cache_moves.BASE)
 """Draw a trace on a bounded cache."""
 
 EXPLORATIONS = (Exploration("bounded", (), explored, "bounded"),)
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
-    return caches.sized(scale, turn, f"max_len={scale.room}")
+    return cache_moves.sized(scale, turn, f"max_len={scale.room}")
 
 
-WALKS = Moves({("bounded",): caches.MOVES}, caches.numbers, _sized)
+WALKS = Moves({("bounded",): cache_moves.MOVES}, cache_moves.numbers, _sized)

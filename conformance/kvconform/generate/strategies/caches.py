@@ -8,30 +8,16 @@ because Hypothesis's own lists are mostly too short to wrap a ring.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from random import Random
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from kvconform.generate.strategies.configs import FAR, LARGEST_WINDOW, configs
-from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.trace_builder import DrawingOnCaches
-from kvconform.generate.strategies.walk_moves import Numbers, Scale, beyond, inside, of_parcels, unseen
 from kvspec import masks
 from kvspec.masks import Explicit
 from kvspec.operations.table import OF_KIND, positions_named
 from kvspec.trace import Trace
-
-BASE = (
-    ("append",) * 8 + ("run", "twice") + ("rewind",) * 3 + ("ask", "view", "free", "scribble", "misfit", "beside")
-)
-WITH_PARCELS = (*BASE, *("parcel",) * 6)
-MASKS = BASE + ("mask",) * 8
-PIECES = ("resumed", "resumed", "pieces", "pieces", "elsewhere", "again")
-SNAPSHOTS = BASE + ("snapshot",) * 4 + ("restore",) * 4 + ("split", "merge", "merge", "close", "open") + PIECES
-EVERYTHING = MASKS + SNAPSHOTS
 
 KEEPS = ("keep",) * 3
 """Drawn beside all of these on a kind that can keep chosen rows."""
@@ -46,11 +32,6 @@ def traces(draw: st.DrawFn, kind: str, operations: Sequence[str]) -> Trace:
     """Draw a trace of these operations on a cache of this kind."""
     start, length = Trace(kind, draw(configs(kind))), draw(st.integers(3, LONGEST))
     return _Drawing(draw, start).until(length, (*operations, *KEEPS) if "keep" in OF_KIND[kind] else operations)
-
-
-def on_cache(kind: str, operations: tuple[str, ...], name: str = "", *needs: str) -> Exploration:
-    """Traces on a cache of one sequence."""
-    return Exploration(name or kind, (kind, *needs), partial(traces, kind, operations), kind)
 
 
 class _Drawing(DrawingOnCaches):
@@ -245,39 +226,3 @@ class _Drawing(DrawingOnCaches):
         if changed == "window=7" and self.start.kind == "growing":
             changed = ""
         return f"open {self.of('B', 'C')} {changed}"
-
-
-OF_ONE = ("growing", "ring", "bounded", "sink")
-"""Kinds of one sequence."""
-
-MOVES = (
-    "append {n}{fill}",
-    "append 1{fill}",
-    "append {n} v_dim=3",
-    "rewind {to}",
-    "rewind {beyond}",
-    "free",
-    "append 1; free",
-    "view; view; ask {to}; view",
-    "ask {beyond}",
-    "scribble",
-)
-"""Moves of a walk on each of them."""
-
-
-def numbers(session: Any, random: Random) -> Numbers:
-    """Draw places inside and beyond what a cache and its snapshot hold."""
-    cache, saved = session.caches["A"], session.snapshots.get("s")
-    offset = int(cache.offset)
-    found = {"to": inside(offset, random), "beyond": beyond(offset, random), "length": offset}
-    found |= {"half": offset // 2, "late": offset - offset // 4}
-    if saved is not None:
-        found |= {"stop": random.choice((saved.stop, saved.stop, max(saved.start, saved.stop - 1)))}
-        found |= {"later": saved.stop + random.choice((1, 2))}
-    return found | of_parcels(session)
-
-
-def sized(scale: Scale, turn: int, *own: str) -> tuple[str, ...]:
-    """Give the fields of a cache at a scale, and the rows before its first move."""
-    step = (1, 3, 256)[turn % 3]
-    return scale.fields(f"batch={scale.batch} step={step}", *own), unseen(scale) or "append 1"

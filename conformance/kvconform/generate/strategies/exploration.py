@@ -17,11 +17,14 @@ class Exploration:
     needs: tuple[str, ...]
     """Chapters it takes beside its own."""
     strategy: Callable[..., Any]
-    """Gives what draws its traces. Takes what draws those of another chapter if it adds something to them."""
+    """Gives what draws its traces. Takes what draws those of another chapter if it adds something to them, or what
+    draws those of a cache of one sequence if it says only what they consist of."""
     counted_as: str = ""
     """What its coverage is counted under, where that is not the chapter."""
     over: str = ""
     """The chapter to whose traces it adds something."""
+    of_one: bool = False
+    """Whether it draws on a cache of one sequence."""
     any_of: tuple[tuple[str, ...], ...] = ()
     """Groups of chapters: of each it takes one at least, and draws on all that are claimed, which it is told."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies import caches, growing, mem, page, ring
+from kvconform.generate.strategies import cache_moves, caches, growing, mem, page, ring
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvspec import notation
@@ -247,7 +247,9 @@ EXPLORATIONS = (
     *(Exploration(chapter, (*BESIDE.get(chapter, ()), chapter), formed, over=chapter) for chapter in OVER),
     *(
         Exploration(
-            f"parcels/{kind}", (kind, "parcels"), partial(formed, partial(caches.traces, kind, caches.WITH_PARCELS))
+            f"parcels/{kind}",
+            (kind, "parcels"),
+            partial(formed, partial(caches.traces, kind, cache_moves.WITH_PARCELS)),
         )
         for kind in caches_with("unpack")
     ),
@@ -255,7 +257,7 @@ EXPLORATIONS = (
         Exploration(
             f"mem/{kind}",
             (kind, "mem"),
-            partial(formed, partial(mem.with_plans, partial(caches.traces, kind, caches.BASE))),
+            partial(formed, partial(mem.with_plans, partial(caches.traces, kind, cache_moves.BASE))),
         )
         for kind in caches_with("plan")
     ),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from kvconform.generate.strategies import caches
+from typing import TYPE_CHECKING
+
+from kvconform.generate.strategies import cache_moves
 from kvconform.generate.strategies.plan_moves import Plan, appends_after, name, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
-from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Session
 
 BOUND = 7
 """Largest offset in the cover: past two growths of three rows."""
@@ -28,6 +32,6 @@ def plans() -> list[Plan]:
     return [plan(name(t, BOUND), t, moves, appends_after) for t in starts]
 
 
-EXPLORATIONS = (caches.on_cache("growing", caches.BASE),)
+EXPLORATIONS = (cache_moves.on_cache("growing", cache_moves.BASE),)
 
-WALKS = Moves({("growing",): caches.MOVES}, caches.numbers, caches.sized)
+WALKS = Moves({("growing",): cache_moves.MOVES}, cache_moves.numbers, cache_moves.sized)

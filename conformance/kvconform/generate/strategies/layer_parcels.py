@@ -12,7 +12,7 @@ from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, plan
 from kvconform.generate.strategies.walk_moves import LATE
 from kvspec.geometry import Config
-from kvspec.parcels import APART, ORDERS, TOGETHER
+from kvspec.operations.texts import APART, ORDERS, TOGETHER
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from kvconform.generate.strategies import caches, growing, ring
+from typing import TYPE_CHECKING
+
+from kvconform.generate.strategies import cache_moves, growing, ring
 from kvconform.generate.strategies.plan_moves import Plan, name, plan
 from kvconform.generate.strategies.walk_moves import Moves
 from kvspec.geometry import Config
 from kvspec.registry import CACHES
-from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Session
 
 BOUND = 4
 
@@ -56,6 +60,6 @@ def plans() -> list[Plan]:
     return [plan(f"mask {name(t, BOUND)}", t, moves, battery, histories=True) for t in starts]
 
 
-EXPLORATIONS = tuple(caches.on_cache(kind, caches.MASKS) for kind in CACHES)
+EXPLORATIONS = tuple(cache_moves.on_cache(kind, cache_moves.MASKS) for kind in CACHES)
 
-WALKS = Moves({caches.OF_ONE: ("append {few}; mask causal & window=3", "mask window=0")})
+WALKS = Moves({cache_moves.OF_ONE: ("append {few}; mask causal & window=3", "mask window=0")})

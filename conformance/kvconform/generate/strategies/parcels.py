@@ -6,13 +6,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kvconform.generate.strategies import caches, layer_parcels, page
+from kvconform.generate.strategies import cache_moves, layer_parcels, page
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, appends_after, plan
 from kvconform.generate.strategies.walk_moves import LATE, Moves
 from kvspec.geometry import Config
 from kvspec.operations.table import caches_with
-from kvspec.parcels import APART, TOGETHER
+from kvspec.operations.texts import APART, TOGETHER
 from kvspec.session.driver import Session
 from kvspec.trace import Trace
 
@@ -190,11 +190,11 @@ SAVING = (*("mask",) * 2, *("snapshot", "restore") * 2)
 """Kinds of operations beside those of parcels."""
 
 EXPLORATIONS = (
-    *(caches.on_cache(kind, caches.WITH_PARCELS) for kind in caches_with("unpack")),
+    *(cache_moves.on_cache(kind, cache_moves.WITH_PARCELS) for kind in caches_with("unpack")),
     *(
-        caches.on_cache(
+        cache_moves.on_cache(
             kind,
-            (*caches.WITH_PARCELS, *("mask",) * 2, *("snapshot", "restore") * 2),
+            (*cache_moves.WITH_PARCELS, *("mask",) * 2, *("snapshot", "restore") * 2),
             f"all/{kind}",
             "mask",
             "snapshot",

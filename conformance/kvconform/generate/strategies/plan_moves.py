@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kvspec import notation
 from kvspec.operations.table import Operation
-from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Session
 
 Ops = tuple[Operation, ...]
 
-Texts = Callable[[Session], Iterable[str]]
+Texts: TypeAlias = "Callable[[Session], Iterable[str]]"
 """Gives texts of one or several operations each, for the state that a session is in."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies import caches, draft, layers, snapshot
+from kvconform.generate.strategies import cache_moves, caches, draft, layers, snapshot
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, Texts, appends_after, plan
 from kvconform.generate.strategies.walk_moves import Moves
@@ -100,8 +100,8 @@ ON_ROOM = ("askappend {n}", "askappend 0")
 IN_ROUNDS = partial(draft.explored, draft.EVERYTHING)
 
 EXPLORATIONS = (
-    *(_of(kind, caches.SNAPSHOTS, "snapshot") for kind in caches_with("askrestore")),
-    *(_of(kind, caches.BASE) for kind in ("growing", "ring", "bounded", "sink")),
+    *(_of(kind, cache_moves.SNAPSHOTS, "snapshot") for kind in caches_with("askrestore")),
+    *(_of(kind, cache_moves.BASE) for kind in ("growing", "ring", "bounded", "sink")),
     Exploration("layers-snapshot", ("layers", "snapshot"), partial(asked, layers.explored_saved), "layers"),
     Exploration("layers", ("layers",), partial(asked, layers.explored), "layers"),
     Exploration("draft", ("draft",), partial(asked, IN_ROUNDS), any_of=(caches_with("speculate"), ("snapshot",))),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import cache_moves
 from kvconform.generate.strategies.plan_moves import Plan, appends_after, name, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves, Scale
 from kvspec.geometry import Config
-from kvspec.session.driver import Session
 from kvspec.trace import Trace
+
+if TYPE_CHECKING:
+    from kvspec.session.driver import Session
 
 WINDOWS = (1, 2, 3, 4, 5)
 STEPS = (1, 2, 3, 256)
@@ -35,11 +38,11 @@ def plans(windows: Iterable[int] = ()) -> list[Plan]:
     return [plan(name(t, 0), t, moves, appends_after) for t in starts]
 
 
-EXPLORATIONS = (caches.on_cache("ring", caches.BASE),)
+EXPLORATIONS = (cache_moves.on_cache("ring", cache_moves.BASE),)
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
-    return caches.sized(scale, turn, f"window={scale.size(turn)}")
+    return cache_moves.sized(scale, turn, f"window={scale.size(turn)}")
 
 
-WALKS = Moves({("ring",): caches.MOVES}, caches.numbers, _sized)
+WALKS = Moves({("ring",): cache_moves.MOVES}, cache_moves.numbers, _sized)

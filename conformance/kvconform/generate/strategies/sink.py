@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from kvconform.generate.strategies import caches
+from kvconform.generate.strategies import cache_moves, caches
 from kvconform.generate.strategies.mask import battery
 from kvconform.generate.strategies.plan_moves import Plan, plan, rewinds
 from kvconform.generate.strategies.walk_moves import Moves, Numbers, Scale
@@ -20,7 +20,7 @@ COUNTED = ((2, 1), (3, 1), (3, 2), (4, 2))
 BESIDE = ((1, 1), (2, 1), (1, 2))
 """Windows beside sinks, and how many sinks."""
 
-OPERATIONS = (*caches.BASE, *("A: positions",) * 3)
+OPERATIONS = (*cache_moves.BASE, *("A: positions",) * 3)
 
 
 def moves(session: Session) -> list[str]:
@@ -74,17 +74,17 @@ def explored() -> Any:
     return caches.traces("sink", OPERATIONS)
 
 
-EXPLORATIONS = (caches.on_cache("sink", OPERATIONS),)
+EXPLORATIONS = (cache_moves.on_cache("sink", OPERATIONS),)
 
 
 def _sized(scale: Scale, turn: int) -> tuple[str, ...]:
     places = " shifted=1" if turn % 2 else ""
-    return caches.sized(scale, turn, f"window={scale.size(turn)} sinks=2 beside=1{places}")
+    return cache_moves.sized(scale, turn, f"window={scale.size(turn)} sinks=2 beside=1{places}")
 
 
 def _numbers(session: Any, random: Random) -> Numbers:
     """Draw numbers as of any cache, and rows to keep: the newest half, each third, or all, beside the first."""
-    found, seen = caches.numbers(session, random), session.caches["A"].seen()
+    found, seen = cache_moves.numbers(session, random), session.caches["A"].seen()
     if not seen:
         return found
     last, half = seen[-1], seen[len(seen) // 2]
@@ -94,4 +94,4 @@ def _numbers(session: Any, random: Random) -> Numbers:
     return found | {"kept": positions_named(seen) if kept == "empty" else first + kept}
 
 
-WALKS = Moves({("sink",): (*caches.MOVES, "positions", "keep {kept}", "keep {beyond}")}, _numbers, _sized)
+WALKS = Moves({("sink",): (*cache_moves.MOVES, "positions", "keep {kept}", "keep {beyond}")}, _numbers, _sized)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kvconform.generate.strategies import caches, layers
+from kvconform.generate.strategies import cache_moves, layers
 from kvconform.generate.strategies.configs import configs
 from kvconform.generate.strategies.exploration import Exploration
 from kvconform.generate.strategies.plan_moves import Plan, name, plan
@@ -188,9 +188,12 @@ class _Several(Drawing):
 
 
 EXPLORATIONS = (
-    *(caches.on_cache(kind, caches.SNAPSHOTS) for kind in caches_with("restore")),
+    *(cache_moves.on_cache(kind, cache_moves.SNAPSHOTS) for kind in caches_with("restore")),
     *(Exploration(f"several/{kind}", (kind,), partial(several, kind), kind) for kind in caches_with("restore")),
-    *(caches.on_cache(kind, caches.EVERYTHING, f"everything/{kind}", "mask") for kind in caches_with("restore")),
+    *(
+        cache_moves.on_cache(kind, cache_moves.EVERYTHING, f"everything/{kind}", "mask")
+        for kind in caches_with("restore")
+    ),
     Exploration("layers", ("layers",), layers.explored_saved, "layers"),
 )
 

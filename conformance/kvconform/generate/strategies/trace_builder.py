@@ -13,7 +13,7 @@ from kvconform.oracle.expected import Expected
 from kvconform.oracle.follow import ModelledTrace
 from kvspec import notation
 from kvspec.operations.table import OF_KIND, Operation
-from kvspec.parcels import ORDERS
+from kvspec.operations.texts import ORDERS
 from kvspec.trace import Trace
 
 T = TypeVar("T")

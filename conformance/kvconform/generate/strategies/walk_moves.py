@@ -51,6 +51,23 @@ class Scale:
         return self.length + 3 * max(self.rows) + 4
 
 
+SMALL = Scale("small", 2, 8, 6, 2, 2, sizes=(3, 40, 2, 6), rows=(1, 2, 3, 5))
+LATENT = Scale("latent", 1, 576, 512, 17, 2, sizes=(6, 17), rows=(1, 2, 3), dtype="f32")
+MANY = Scale("many-heads-and-layers", 40, 24, 20, 1, 35, sizes=(17, 33), rows=(1, 2, 3), dtype="bf16")
+BESIDE = Scale("several-sizes", 9, 130, 128, 4, 9, sizes=(33, 16), rows=(1, 3, 34))
+LENGTH = Scale("length-and-width", 4, 65, 9, 3, 2, sizes=(130, 17), rows=(1, 3, 34), length=260, dtype="bf16")
+LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=4100)
+PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
+
+SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
+"""Small caches, in which walks meet all pairs of moves. Each further scale lies beyond several boundaries at once:
+rows as wide as DeepSeek's; many heads and layers; two sizes beyond a boundary each; long caches, wide and narrow;
+many rows at once."""
+
+WALKED = LATENT, MANY
+"""The scales of real widths, and of many heads: what is done there needs no worked example of that size."""
+
+
 @dataclass(frozen=True)
 class Moves:
     """What a chapter gives. Operations that belong together are one move; names in braces stand for numbers."""

@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kvconform.runner.record import colours
-from kvreports import json_file
+from kvreports import terminal
 from kvspec.errors import BadInput
 from kvspec.reading.clauses import index
 from kvspec.records.document import Document
@@ -51,11 +50,17 @@ def _rendered(records: Sequence[Document], form: str, **options: Any) -> str:
     return render(*forms.arguments(records), **options)
 
 
+def _json(record: Document) -> str:
+    from kvreports import json_file  # a terminal shows a table
+
+    return json_file.dumps(record)
+
+
 def write(record: Document, folder: Path) -> Path:
     """Write a record, its Markdown and its page into a folder; returns the page's path. Raises BadInput."""
     forms = forms_of(record)
     page = folder / f"{forms.page}.html"
-    leave(folder / f"{forms.json}.json", json_file.dumps(record))
+    leave(folder / f"{forms.json}.json", _json(record))
     leave(page.with_suffix(".md"), _rendered([record], "markdown"))
     leave(page, _rendered([record], "html"))
     return page
@@ -68,7 +73,7 @@ def text(records: Sequence[Document], form: str, unclaimed: bool = False, spec: 
     the Markdown of runs, differences and mutants are links.
     """
     if form == "json":
-        return "".join(map(json_file.dumps, records))
+        return "".join(map(_json, records))
     options: dict[str, Any] = {}
     if form == "markdown" and forms_of(records[0]).folder != "profile":
         options["spec"] = spec
@@ -89,7 +94,7 @@ def deliver(records: Sequence[Document], form: str, write: Callable[[], Path] | 
     """
     shown = text(records, form, **options)
     if form == "table":
-        colours.write(sys.stdout, shown)
+        terminal.write(sys.stdout, shown)
     else:
         sys.stdout.write(shown)
         sys.stdout.flush()
@@ -108,6 +113,8 @@ def written(write: Callable[[], Path]) -> int:
 
 def leave(path: Path, content: str) -> None:
     """Write one file of a report. Raises BadInput."""
+    from kvreports import json_file
+
     make_folder(path.parent)
     json_file.write(path, content)
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from kvconform.generate import frozen_covers
 from kvconform.runner.record.provenance import machine, suite_digest
 from kvconform.runner.record.redact import published
-from kvconform.runner.verdict.entry import of_outcome
 from kvconform.runner.verdict.known import gone
 from kvconform.runner.verdict.tally import Tally
 from kvconform.runner.verdict.verdict import (
@@ -76,8 +75,14 @@ def _diagnosed(failure: Failure, tally: Tally, adapter: Description) -> Failure:
     """The failure with its diagnosis and the entry that would make it known, its clauses by suspicion."""
     key = failure.key()
     ranked = replace(failure, clauses=sorted(failure.clauses, key=lambda c: -tally.suspicion(c)))
-    entry = "" if failure.expected else tally.entries.get(key) or of_outcome(ranked, adapter)
+    entry = "" if failure.expected else tally.entries.get(key) or _entry(ranked, adapter)
     return replace(ranked, diagnosis=tally.diagnosis.get(key, UNSET), entry=entry or UNSET)
+
+
+def _entry(failure: Failure, adapter: Description) -> str:
+    from kvconform.runner.verdict.entry import of_outcome  # most runs have no failure
+
+    return of_outcome(failure, adapter)
 
 
 def _problems(found: list[ClauseRecord], about: Mapping[str, Any]) -> list[str]:

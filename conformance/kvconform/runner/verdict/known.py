@@ -23,7 +23,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from kvconform.runner.verdict import outcomes
-from kvreports.json_file import refusal
 from kvspec import notation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
@@ -200,6 +199,8 @@ def _load(file: Path | None) -> _File:
     try:
         return msgspec.convert(document, _File)
     except msgspec.ValidationError as e:
+        from kvreports.json_file import refusal  # most files can be read
+
         raise BadInput(f"{path}: {refusal(str(e), '').lstrip('.: ')}; entries begin with [[known]]") from None
 
 

@@ -89,5 +89,3 @@ def look_at_round(session: SessionState, op: Operation, step: Step) -> None:
 
 
 DO = {"speculate": speculate, "draft": draft, "commit": commit, "choose": choose, "abandon": abandon}
-WHOLE = ("speculate", "commit", "choose", "abandon")
-"""Operations on a whole round: all its caches are observed, each under its letter."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvspec.contract.pools import Request, tokens_in
+from kvspec.contract.pools import Request
 from kvspec.operations.table import Operation
+from kvspec.operations.texts import tokens_in
 from kvspec.session.operations import page
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step

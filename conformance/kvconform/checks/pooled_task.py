@@ -1,72 +1,22 @@
-"""One check as a task: judged in this process, or in one of a pool that opens its own worker."""
+"""Checks as tasks of a pool. Each of its processes opens a worker of its own."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 
-from kvconform.checks.check import Check
+from kvconform.checks.check import LONGEST_REASON, Check, judge, reason
 from kvconform.checks.suite import by_id
 from kvconform.runner.settings import Settings
-from kvconform.runner.under_test import AdapterUnderTest, Differs, DiffersAsKnown, opened
+from kvconform.runner.under_test import AdapterUnderTest, opened
 from kvconform.runner.verdict.tally import CheckResult, Tally
-from kvconform.worker import memory
 from kvconform.worker.tasks import Pool, ProcessDied, completed
 from kvspec.contract import Description
-
-LONGEST_REASON = 300
-"""Characters of an exception's message that a problem of the record shows."""
-
-
-def judge(under_test: AdapterUnderTest, check: Check) -> CheckResult:
-    """Judge one check. Anything it raises but Differs is a failure of the harness."""
-    began, before = time.monotonic(), under_test.operations
-    difference, known, error, interrupted = "", "", "", False
-    with under_test.judging(check.id) as tally:
-        try:
-            check.run(under_test)
-            under_test.require_no_difference()
-        except Differs as e:
-            difference = str(e)
-        except DiffersAsKnown as e:
-            known = str(e)
-        except KeyboardInterrupt:
-            interrupted = True
-        except BaseException as e:
-            error = traceback.format_exc()
-            tally.not_finished(check.id, check.clause, reason(e))
-    return CheckResult(
-        check.id,
-        tally,
-        difference,
-        known,
-        error,
-        under_test.operations - before,
-        time.monotonic() - began,
-        (memory.peak(), under_test.worker.peak()),
-        interrupted,
-    )
-
-
-def reason(error: BaseException) -> str:
-    """An exception in a line."""
-    first = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"[:LONGEST_REASON]
-
-
-def judge_here(under_test: AdapterUnderTest, checks: Sequence[Check]) -> Iterator[CheckResult]:
-    """Judge one check after another in this process. Raises KeyboardInterrupt after an interrupted one."""
-    for check in checks:
-        result = judge(under_test, check)
-        yield result
-        if result.interrupted:
-            raise KeyboardInterrupt
 
 
 def judge_on(pool: Pool, settings: Settings, checks: Sequence[Check]) -> Iterator[CheckResult]:
