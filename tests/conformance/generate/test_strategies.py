@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import pytest
 from kvadapters.reference import Reference
 from kvconform.checks import honesty
 from kvconform.generate.claims.fit_to_adapter import suits, within
+from kvconform.generate.registry import explorations
 from kvconform.generate.shrink.shrink import shrink
 from kvconform.generate.strategies import sample, whole_system
 from kvconform.generate.variations import VARIATIONS
@@ -58,8 +58,7 @@ def test_a_system_has_no_more_than_is_declared(chapters: tuple[str, ...]) -> Non
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_is_explored_may_be_read_from_a_file_in_every_form(chapter: str, count: int) -> None:
     """In this process nobody looks at bounds and names that the wire and files of traces hold operations to."""
-    strategies = importlib.import_module(f"kvconform.generate.strategies.{chapter}")
-    for each in strategies.EXPLORATIONS:
+    for each in explorations((chapter,))[chapter]:
         for t in () if each.over else sample.some(each.drawn(CHAPTERS), count, seed=1):
             for form in (t, *(variation.of(t) for variation in VARIATIONS)):
                 assert from_json(form.to_json()) == form
