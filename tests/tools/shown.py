@@ -120,7 +120,7 @@ def _models(script: str, folder: Path) -> Iterator[str]:
     if "in OpenVINO's format" in text:
         from kvadapters.serving.drivers.openvino_genai import exported
 
-        Probe.of("qwen3", "full,full", "tokens").write(folder)
+        Probe.of("qwen3", "full,full", "tokens", adapters="with adapters" in text).write(folder)
         yield str(exported(folder))
 
 

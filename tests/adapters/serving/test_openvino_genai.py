@@ -52,6 +52,25 @@ def test_a_first_block_of_another_request_is_found(folder: Path) -> None:
     assert judged(driver, PROBE, 200).failures
 
 
+def test_rows_of_another_adapter_are_found_and_none_where_nothing_is_reused(tmp_path: Path) -> None:
+    """Blocks are found by their tokens alone. An engine that begins anew has none."""
+    from kvadapters.serving.drivers.openvino_genai import adapters
+
+    probe = Probe.of("qwen3", "full,full", "tokens", adapters=True)
+    probe.write(tmp_path)
+    driver = adapters(Wanted(str(tmp_path), **SMALL))
+    assert {failure.clause for failure in judged(driver, probe, 100).failures} == {"SERVE-19"}
+    submit = driver.submit
+
+    def anew(request: Request) -> Any:
+        driver.reset()
+        return submit(request)
+
+    driver.submit = anew  # type: ignore[method-assign]
+    run = judged(driver, probe, 60)
+    assert not run.wrong_histories and run.aimed["SERVE-19"]
+
+
 @pytest.mark.parametrize(
     "wanted", [{"block": 16}, {"dtype": "f64"}, {"rows": "fp8_e4m3"}, {"longest": 100}], ids=lambda w: next(iter(w))
 )

@@ -34,6 +34,15 @@ MODEL = "openvino_model.xml"
 
 def driver(wanted: Wanted) -> Driver:
     """Start the engine with a probe. Raises BadInput for a dtype, rows or a size that it does not have."""
+    return _driven(wanted, Pipeline, {"concurrent", "cancel"})
+
+
+def adapters(wanted: Wanted) -> Driver:
+    """Start it with a probe that has adapters. `generate` alone changes them from request to request."""
+    return _driven(wanted.only("block", "blocks", "chunk", "sequences", "rows"), Generating, {"adapters"})
+
+
+def _driven(wanted: Wanted, pipeline: type[Pipeline], can: set[str]) -> Driver:
     if wanted.dtype not in DTYPES or wanted.rows not in ROWS:
         forms = " or ".join(filter(None, ROWS))
         raise BadInput(f"OpenVINO GenAI computes in {', '.join(DTYPES)}, and has rows of {forms}")
@@ -55,14 +64,14 @@ def driver(wanted: Wanted) -> Driver:
         genai.__version__,
         " ".join(f"{name}={value}" for name, value in precisions.items()),
         tells="tokens",
-        can=frozenset({"reuse", "concurrent", "cancel", "reset"}),
+        can=frozenset({"reuse", "reset", *can}),
         block=BLOCK,
         blocks=config.num_kv_blocks,
         chunk=config.max_num_batched_tokens,
         sequences=config.max_num_seqs,
         drafts=wanted.drafts,
     )
-    return Stepped(partial(Pipeline, exported(Path(wanted.folder)), config, properties, wanted.drafts), declared)
+    return Stepped(partial(pipeline, exported(Path(wanted.folder)), config, properties, wanted.drafts), declared)
 
 
 def exported(folder: Path) -> Path:
@@ -128,3 +137,33 @@ class Pipeline:
     def counts(self) -> Mapping[str, int]:
         """Give no counts: the engine tells none."""
         return {}
+
+
+class Generating(Pipeline):
+    """The engine, asked by `generate`, which takes requests of one adapter and answers them together."""
+
+    def __init__(self, folder: Path, config: Any, properties: Mapping[str, Any], drafts: int) -> None:
+        files = sorted(folder.parent.glob("adapters/*/adapter_model.safetensors"))
+        found = {file.parent.name: genai.Adapter(str(file)) for file in files}
+        self.adapters = {"": genai.AdapterConfig(), **{n: genai.AdapterConfig(a) for n, a in found.items()}}
+        self.waiting = dict[int, tuple[str, Tensor, Any]]()
+        all_of_them = genai.AdapterConfig(list(found.values()))
+        super().__init__(folder, config, {**properties, "adapters": all_of_them}, drafts)
+
+    def add(self, tokens: Sequence[int], new: int, adapter: str = "", **unknown: Any) -> int:
+        """Keep a request until the next step; give its number."""
+        asked = genai.GenerationConfig(max_new_tokens=new, ignore_eos=True, do_sample=False)
+        asked.adapters = self.adapters[adapter]
+        self.number += 1
+        self.waiting[self.number] = adapter, Tensor(np.array([tokens], np.int64)), asked
+        return self.number
+
+    def step(self) -> list[Output]:
+        """Answer the oldest request, and those with its adapter."""
+        oldest = next((adapter for adapter, *_ in self.waiting.values()), "")
+        numbers = [number for number, (adapter, *_) in self.waiting.items() if adapter == oldest]
+        asked = [self.waiting.pop(number) for number in numbers]
+        made = self.engine.generate([prompt for _, prompt, _ in asked], [config for *_, config in asked])
+        return [
+            Output(n, [int(t) for t in each.m_generation_ids[0]]) for n, each in zip(numbers, made, strict=True)
+        ]
