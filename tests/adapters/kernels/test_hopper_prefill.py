@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,14 +14,20 @@ from kvgpu.runtimes.fast.attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Array, Config
 from support.device.attention_case import Case
-from support.device.warp_cases import attended, check, plant, runtime, wrong_of
+from support.device.warp_cases import (
+    attended,
+    check,
+    not_finite,
+    of_many_queries,
+    plant,
+    runtime,
+    with_high_scores,
+    wrong_of,
+)
 from support.slow import one_in
 
-
-def case_of(dtype: str, dims: tuple[int, int], group: int, count: int, held: int, **more: Any) -> Case:
-    """A case for this kernel, in a ring that is as long as what is held unless `more` says otherwise."""
-    sizes = {"group": group, "count": count, "together": hopper_prefill.QUERIES, "held": held, "wrap": held}
-    return Case(dtype, *dims, **{**sizes, "seed": count + held, **more})
+case_of = partial(of_many_queries, hopper_prefill.QUERIES)
+"""Makes a case for this kernel."""
 
 
 SHAPES = [("bf16", (64, 64), 3), ("f16", (128, 64), 1), ("f16", (64, 128), 7), ("bf16", (128, 128), 4)]
@@ -49,20 +55,14 @@ def test_stages_that_are_not_full(held: int) -> None:
 @pytest.mark.parametrize("sixteen", [False, True], ids=["f32", "16 bits"])
 def test_queries_are_not_rounded(dtype: str, sixteen: bool) -> None:
     """Keys of elements near 30 make scores near 5000, of which a 16-bit query would lose whole numbers."""
-    case = case_of(dtype, (64, 64), 2, 40, 50)
-    case.keys = (case.keys.astype(np.float32) * 30).astype(DTYPES[dtype])
-    if sixteen:
-        case.queries = case.queries.astype(DTYPES[dtype]).astype(np.float32)
-    check(case)
+    check(with_high_scores(case_of(dtype, (64, 64), 2, 40, 50), sixteen))
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 @pytest.mark.parametrize("poisoned", ["keys", "values"])
 def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(poisoned: str, poison: float) -> None:
     case = case_of("bf16", (64, 64), 2, 40, 100, window=30)
-    getattr(case, poisoned)[:, :, 75] = poison
-    finite = np.isfinite(attended(runtime(), case)).all((0, 1, 3))
-    assert np.flatnonzero(~finite).tolist() == list(range(15, 40))
+    assert not_finite(case, poisoned, poison, 75) == list(range(15, 40))
 
 
 def test_a_query_that_sees_nothing_gives_zeros() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +15,16 @@ from kvgpu.runtimes.fast.attention import Geometry
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import DTYPES, Config
 from support.device.attention_case import Case, cases
-from support.device.warp_cases import attended, check, plant, runtime, wrong_of
+from support.device.warp_cases import (
+    attended,
+    check,
+    not_finite,
+    of_many_queries,
+    plant,
+    runtime,
+    with_high_scores,
+    wrong_of,
+)
 from support.slow import one_in
 
 
@@ -25,10 +34,8 @@ def worth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(warp_prefill, "WORTH_SPLITTING", request.param)
 
 
-def prefill(dtype: str, dims: tuple[int, int], group: int, count: int, held: int, **more: Any) -> Case:
-    """A case for this kernel, in a ring that is as long as what is held unless `more` says otherwise."""
-    sizes = {"group": group, "count": count, "together": warp_prefill.QUERIES, "held": held, "wrap": held}
-    return Case(dtype, *dims, **{**sizes, "seed": count + held, **more})
+prefill = partial(of_many_queries, warp_prefill.QUERIES)
+"""Makes a case for this kernel."""
 
 
 GEOMETRIES = [
@@ -79,20 +86,14 @@ def test_windows_that_end_in_the_middle_of_a_stage(window: int) -> None:
 def test_queries_are_not_rounded(dtype: str, sixteen: bool) -> None:
     """Keys of elements near 30 make scores near 5000, of which a 16-bit query would lose whole numbers. Queries
     that have 16 bits themselves have one part, and the others are not multiplied."""
-    case = prefill(dtype, (32, 32), 2, 40, 50)
-    case.keys = (case.keys.astype(np.float32) * 30).astype(DTYPES[dtype])
-    if sixteen:
-        case.queries = case.queries.astype(DTYPES[dtype]).astype(np.float32)
-    check(case)
+    check(with_high_scores(prefill(dtype, (32, 32), 2, 40, 50), sixteen))
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf])
 @pytest.mark.parametrize("poisoned", ["keys", "values"])
 def test_what_is_not_finite_is_seen_where_it_may_be_seen_and_nowhere_else(poisoned: str, poison: float) -> None:
     case = prefill("bf16", (32, 32), 2, 40, 100, window=30)
-    getattr(case, poisoned)[:, :, 75] = poison
-    finite = np.isfinite(attended(runtime(), case)).all((0, 1, 3))
-    assert np.flatnonzero(~finite).tolist() == list(range(15, 40))
+    assert not_finite(case, poisoned, poison, 75) == list(range(15, 40))
 
 
 def test_a_query_that_sees_nothing_gives_zeros() -> None:

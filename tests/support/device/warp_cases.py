@@ -16,7 +16,7 @@ from kvgpu.runtimes.fast.attention import Call, Geometry
 from kvgpu.runtimes.fast.cuda_fast import FastCudaCPURuntime
 from kvgpu.runtimes.fast.warp_attention import WarpDevice
 from kvref.list_model.attention_bound import weighed
-from kvspec.geometry import Array
+from kvspec.geometry import DTYPES, Array
 from support.device.attention_case import Case, pages, positions
 
 if TYPE_CHECKING:  # the sanitizers use these cases too, and need no pytest
@@ -115,3 +115,28 @@ def with_bug(write: Callable[..., str], right: str, wrong: str) -> Callable[...,
         return text.replace(right, wrong)
 
     return written
+
+
+def of_many_queries(
+    together: int, dtype: str, dims: tuple[int, int], group: int, count: int, held: int, **more: Any
+) -> Case:
+    """A case for a kernel that takes `together` queries. Its ring is as long as what is held unless `more` says
+    otherwise."""
+    sizes = {"group": group, "count": count, "together": together, "held": held, "wrap": held}
+    return Case(dtype, *dims, **{**sizes, "seed": count + held, **more})
+
+
+def with_high_scores(case: Case, sixteen: bool) -> Case:
+    """The case with keys of elements near 30, which make scores near 5000. Of these a query in 16 bits would lose
+    whole numbers; with `sixteen` the queries have no more bits themselves."""
+    case.keys = (case.keys.astype(np.float32) * 30).astype(DTYPES[case.dtype])
+    if sixteen:
+        case.queries = case.queries.astype(DTYPES[case.dtype]).astype(np.float32)
+    return case
+
+
+def not_finite(case: Case, poisoned: str, poison: float, at: int) -> list[int]:
+    """The queries whose outputs are not finite where the keys or values at a position are not."""
+    getattr(case, poisoned)[:, :, at] = poison
+    finite = np.isfinite(attended(runtime(), case)).all((0, 1, 3))
+    return np.flatnonzero(~finite).tolist()
