@@ -15,7 +15,7 @@ from kvspec.contract import CHAPTERS, Cache, Rope
 from kvspec.contract.timing import HostTimed
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
-from kvspec.input_forms import INPUTS
+from kvspec.operations.input_forms import INPUTS
 from kvspec.registry import CACHES, ByKind
 
 

@@ -28,7 +28,7 @@ from kvspec import SPEC_VERSION
 from kvspec.contract import METERED, Cache, Rope
 from kvspec.errors import Unsupported
 from kvspec.geometry import Array, Config
-from kvspec.input_forms import INPUTS
+from kvspec.operations.input_forms import INPUTS
 
 BY_STORAGE = (
     *("mask", "snapshot", "mem", "residency", "copy", "store", "batch", "page"),

@@ -17,7 +17,7 @@ from kvref.caches.ring import Ring
 from kvspec.contract import Cache, Pair, Readable
 from kvspec.errors import Refused
 from kvspec.geometry import Array, Config
-from kvspec.input_forms import INPUTS
+from kvspec.operations.input_forms import INPUTS
 from kvspec.registry import CACHES
 
 OF_THE_ADAPTER = {"draft": ("speculate",), "mem": ("fit",), "residency": ("meter", "place"), "rope": ("rotate",)}

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from kvreports.clauses import ID
 from kvreports.safe_text import line, shortened
-from kvspec.moved_clauses import now
+from kvspec.reading.moved_clauses import now
 from kvspec.registry import LETTERS
 
 WIDEST = 240

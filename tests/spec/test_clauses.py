@@ -18,9 +18,9 @@ from kvspec import chapters, costs
 from kvspec.chapters import TEXTS
 from kvspec.contract import CHAPTERS
 from kvspec.errors import BadInput
-from kvspec.moved_clauses import moved
 from kvspec.reading import clauses
 from kvspec.reading.clauses import Clause, chapter_text, index, read, withdrawn
+from kvspec.reading.moved_clauses import moved
 from kvspec.registry import KINDS, LETTERS, opened
 
 _ID = re.compile(rf"\b(?:{'|'.join(LETTERS)})-\d+\b")

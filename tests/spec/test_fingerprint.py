@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
 from kvref.caches.store import Store
-from kvspec import fingerprint as sums
 from kvspec import notation
 from kvspec.geometry import DTYPES, Array
+from kvspec.rows import fingerprint as sums
 from kvspec.wire import messages
 from support.running.local_adapter import LocalAdapter
 

@@ -14,8 +14,8 @@ from kvgpu.adapters import CudaCPU
 from kvspec.contract import description
 from kvspec.errors import BadInput
 from kvspec.geometry import DTYPES, Array
-from kvspec.input_forms import INPUT_FORMS, INPUTS
 from kvspec.notation import from_sentence, sentence
+from kvspec.operations.input_forms import INPUT_FORMS, INPUTS
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs, Pair, Step
 

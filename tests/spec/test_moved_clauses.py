@@ -14,9 +14,9 @@ from kvconform.runner.verdict import known
 from kvreports import json_file
 from kvspec.chapters import CHAPTERS, GENERAL
 from kvspec.errors import BadInput, Refused
-from kvspec.moved_clauses import moved, now
 from kvspec.notation import from_sentence
 from kvspec.reading.clauses import chapter_text, index
+from kvspec.reading.moved_clauses import moved, now
 from kvspec.records.older_records import led_on
 from kvspec.records.run import Record
 from kvspec.session.driver import Session

@@ -13,9 +13,9 @@ from kvconform.oracle.reference import CitingReference, claims
 from kvconform.runner.settings import require_known
 from kvreports import terminal
 from kvreports.drawing.text import draw as drawn
-from kvspec.moved_clauses import moved, now
 from kvspec.notation import sentence
 from kvspec.reading.clauses import Clause, index
+from kvspec.reading.moved_clauses import moved, now
 from kvspec.registry import LETTERS
 from kvspec.serving import clauses as serving
 from kvspec.steps import clauses as steps

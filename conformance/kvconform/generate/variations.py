@@ -15,11 +15,11 @@ from kvconform.generate.claims.fit_to_adapter import fitted
 from kvconform.generate.real_geometry import GEOMETRIES, MOST_WORK, at, beyond, work
 from kvspec.contract import Description
 from kvspec.geometry import Config
-from kvspec.input_forms import INPUTS as FORMS
 from kvspec.masks import Explicit, from_json
 from kvspec.notation import sentence
 from kvspec.operations.arguments import ALIKE as ALIKE_FILLS
 from kvspec.operations.arguments import IN_RUNS
+from kvspec.operations.input_forms import INPUTS as FORMS
 from kvspec.operations.table import ARGUMENTS, RUN, Operation, argument, cache_of, parts_of, takes_rows
 from kvspec.registry import CACHES
 from kvspec.trace import Trace, opening

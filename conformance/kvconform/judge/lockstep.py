@@ -21,8 +21,8 @@ from kvconform.oracle.trace_inputs import RunInputs, TraceInputs
 from kvconform.worker.remote_session import RemoteSession
 from kvspec.contract import Claim, Description
 from kvspec.geometry import Config
-from kvspec.moved_clauses import now
 from kvspec.operations.table import Operation, argument, cache_of, last_of
+from kvspec.reading.moved_clauses import now
 from kvspec.registry import opened
 from kvspec.session.step import NOTHING, Inputs, Listed, Step
 from kvspec.trace import Trace, used_chapters

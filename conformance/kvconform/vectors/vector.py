@@ -14,10 +14,11 @@ from kvconform.oracle.follow import expected
 from kvconform.oracle.reference import CitingReference
 from kvconform.oracle.trace_inputs import TraceInputs
 from kvconform.vectors.arrays import Arrays
-from kvspec import fingerprint, notation, trace
+from kvspec import notation, trace
 from kvspec.errors import BadInput
 from kvspec.geometry import Array
 from kvspec.operations.table import TAKES_QUERIES, Operation
+from kvspec.rows import fingerprint
 from kvspec.rows.book import SerialBook
 from kvspec.session.step import Inputs, Step
 from kvspec.trace import Trace, used_chapters

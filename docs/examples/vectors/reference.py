@@ -9,8 +9,8 @@ from replay import replay
 from kvadapters.reference import Reference
 from kvspec import masks
 from kvspec.contract import Pair
-from kvspec.fingerprint import APART
 from kvspec.geometry import DTYPES, Array, Config
+from kvspec.rows.fingerprint import APART
 from kvspec.session.driver import Session
 from kvspec.session.step import Inputs
 

@@ -11,10 +11,10 @@ from kvref.abilities.attention_store import Attending
 from kvref.cite import cite
 from kvref.memory import forms, mem, meter
 from kvref.memory.rows import count
-from kvspec import fingerprint as sums
 from kvspec.contract import Pair
 from kvspec.geometry import Array, Config, same_geometry
 from kvspec.refusals import common as refusals
+from kvspec.rows import fingerprint as sums
 
 
 class Store(Attending):

@@ -14,11 +14,11 @@ from kvref.list_model.attention_store import AttendingModel
 from kvref.list_model.batch import BatchModel
 from kvref.list_model.layer import Layer
 from kvref.list_model.rows import UNKNOWN, Rows, fit, fitting
-from kvspec import fingerprint as sums
 from kvspec.contract import Claim
 from kvspec.errors import Refused
 from kvspec.geometry import Config, same_geometry
 from kvspec.refusals import common
+from kvspec.rows import fingerprint as sums
 from kvspec.rows.serials import ZEROED
 
 SavedLayer = tuple[Rows, Rows]

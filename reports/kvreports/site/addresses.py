@@ -7,7 +7,7 @@ import re
 from collections.abc import Container
 
 from kvspec import chapters
-from kvspec.moved_clauses import now
+from kvspec.reading.moved_clauses import now
 
 TEXTS = {
     "spec/README.md": ("guide", "Reading guide"),

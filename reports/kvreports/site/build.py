@@ -22,9 +22,9 @@ from kvreports.site.content import Content, Drawn
 from kvreports.site.pages import SCRIPTS, STYLES, Site
 from kvreports.site.words import GLOSSARY, Word, words
 from kvspec.chapters import TEXTS
-from kvspec.moved_clauses import moved
 from kvspec.reading.anomalies import anomalies
 from kvspec.reading.clauses import Clause, chapter_text
+from kvspec.reading.moved_clauses import moved
 from kvspec.records.run import HELD
 
 FIRST = "RING-19.1"

@@ -15,7 +15,7 @@ from kvreports.safe_text import Html, shortened
 from kvreports.site import addresses, markdown, navigation
 from kvreports.site.content import Content
 from kvspec.chapters import TEXTS
-from kvspec.moved_clauses import now
+from kvspec.reading.moved_clauses import now
 from kvspec.registry import LETTERS
 
 STYLES = (*html.STYLES, "site/site.css")

@@ -109,7 +109,7 @@ class Description:
     by_adapter: tuple[str, ...] = ()
     """Observables that the adapter makes up in its engine's place, such as an offset that the caller keeps."""
     inputs: tuple[str, ...] = ()
-    """Forms of arrays that it takes beside plain ones; see `kvspec.input_forms`."""
+    """Forms of arrays that it takes beside plain ones; see `kvspec.operations.input_forms`."""
     known: tuple[Mapping[str, Any], ...] = ()
     """Known deviations that it declares, each with the fields of an entry of `kvconform.toml`; see
     `kvspec.contract.description_fields.KNOWN`."""

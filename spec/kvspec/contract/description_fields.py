@@ -8,7 +8,7 @@ from typing import Any
 from kvspec.errors import BadInput
 from kvspec.forms import parsed
 from kvspec.geometry import DTYPES
-from kvspec.input_forms import INPUTS
+from kvspec.operations.input_forms import INPUTS
 
 FIELDS = {
     *("name", "version", "device", "details", "chapters", "dtypes", "limits", "refusals", "by_adapter", "inputs"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvspec.chapters.record import Argument
 from kvspec.geometry import TEXTS as IN_CONFIGS
 from kvspec.geometry import WORDS as CONFIG_WORDS
-from kvspec.input_forms import INPUTS
+from kvspec.operations.input_forms import INPUTS
 from kvspec.operations.texts import MEDIA, ORDERS, SCALING, SECTIONS, TOKENS
 
 ALIKE = (

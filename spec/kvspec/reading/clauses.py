@@ -26,8 +26,8 @@ from itertools import pairwise
 from kvspec.chapters import GENERAL
 from kvspec.contract import LEVELS
 from kvspec.errors import BadInput
-from kvspec.moved_clauses import moved
 from kvspec.reading.examples import Example, parse
+from kvspec.reading.moved_clauses import moved
 from kvspec.registry import KINDS, LETTERS, RECORDS, TENSORS, VALUES, opened
 
 SEEN_IN = ("result", "sees", *VALUES, *TENSORS)

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kvspec.chapters import GENERAL
-from kvspec.moved_clauses import moved, now
+from kvspec.reading.moved_clauses import moved, now
 from kvspec.records.mutants import Matrix, MutantRecord
 from kvspec.records.run import BROKEN, HELD, ClauseRecord, Failure, Record, StepRecord
 

@@ -14,7 +14,7 @@ from kvspec.chapters.record import METERED
 from kvspec.contract import Description
 from kvspec.errors import Unsupported
 from kvspec.geometry import DTYPES, Array, Config, Pair
-from kvspec.input_forms import INPUT_FORMS
+from kvspec.operations.input_forms import INPUT_FORMS
 from kvspec.operations.table import ARGUMENTS, NAMED, TAKES_ROWS, Operation, argument, numbers_in
 from kvspec.registry import OBSERVABLES
 from kvspec.session.arrays import Lent, OutputRoom

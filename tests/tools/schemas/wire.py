@@ -10,8 +10,8 @@ from kvspec.contract import CHAPTERS, LEVELS, METERED
 from kvspec.contract.description_fields import KNOWN, MOST_FORMS, SEVERAL
 from kvspec.forms import PATTERN
 from kvspec.geometry import DTYPES, FIELDS, SIZES, TEXTS, WORDS
-from kvspec.input_forms import INPUTS
 from kvspec.operations.arguments import CACHE_NAME
+from kvspec.operations.input_forms import INPUTS
 from kvspec.operations.table import OPEN, OPERATIONS, RUN
 from kvspec.registry import DIALECTS, KINDS, OBSERVABLES, VALUES
 from kvspec.wire import framing, messages

@@ -26,9 +26,9 @@ from kvconform.runner.verdict import outcomes
 from kvspec import notation
 from kvspec.contract import Description
 from kvspec.errors import BadInput
-from kvspec.moved_clauses import moved, now
 from kvspec.outside import read_bytes, read_toml
 from kvspec.reading.clauses import index
+from kvspec.reading.moved_clauses import moved, now
 from kvspec.records.run import Failure
 from kvspec.registry import DIALECTS
 

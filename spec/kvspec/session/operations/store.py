@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kvspec import fingerprint as sums
 from kvspec.geometry import Array, Pair
 from kvspec.operations.table import Operation
+from kvspec.rows import fingerprint as sums
 from kvspec.session.arrays import with_batch_axis
 from kvspec.session.state import SessionState, call, metered
 from kvspec.session.step import Inputs, Step

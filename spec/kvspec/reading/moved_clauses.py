@@ -13,7 +13,7 @@ from kvspec.tables import table
 @cache
 def moved() -> dict[str, str]:
     """Give the general clause of each old id."""
-    return {old: new for new, olds in table("kvspec", "moved_clauses").items() for old in olds}
+    return {old: new for new, olds in table("kvspec.reading", "moved_clauses").items() for old in olds}
 
 
 def now(id_: str) -> str:
