@@ -115,7 +115,7 @@ def _that_show(chapter: str, name: str) -> Sequence[AbilityTrace]:
 
 def _can_be_refused(chapter: str, name: str) -> bool:
     """Whether a caller asks for it by an operation, an argument, a config or a mask. What rows hold, how many there
-    are and by how many a buffer grows is no request; nor does an engine see that its arrays are overwritten."""
+    are and by how many a buffer grows is no request. An engine does not see that its arrays are overwritten."""
     named = next((a for a in named_abilities(chapter) if a.name == name), None)
     contents = named is not None and (named.clauses or named.argument in ("fill", "n", "step"))
     return name != "scribble" and not contents and bool(_that_show(chapter, name))

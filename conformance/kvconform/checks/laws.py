@@ -107,8 +107,8 @@ def _judge(under_test: AdapterUnderTest, law: Law, sides: Sides) -> bool | None:
 
 
 def _same_law(pair: Sides, sides: Sides, adapter: Description) -> bool:
-    """Whether the sides, fitted to declared limits, still test the law: only the dtype may have changed, and
-    appends to attends, which show the same rows."""
+    """Whether the sides still test the law once they fit declared limits. Only the dtype may have changed, and
+    appends may have become attends, which show the same rows."""
     asked = (replace(a, ops=attending(a, adapter)) for a in pair)
     same = all(a.ops == b.ops and a.config.batch == b.config.batch for a, b in zip(asked, sides, strict=True))
     return same and all(suits(side, adapter) for side in sides)

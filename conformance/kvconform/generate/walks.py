@@ -33,7 +33,7 @@ LEAST = 36
 """Moves of a walk at another scale at least; twice as many in a whole run."""
 
 LONGEST, LONGEST_OF_FEW, OF_MANY_MOVES = 800, 400, 240
-"""The most moves of a small walk; of one in a run of few traces; and of one there whose moves are too many to meet
+"""The most moves of a small walk, of one in a run of few traces, and of one there that has too many moves to meet
 all pairs of them."""
 
 MOST, UNSEEN = 3, 2

@@ -31,8 +31,8 @@ NEVER_AT_FAULT = {
     "future": ("MASK-4", "MASK-8", "LAYER-8"),
     "kept": ("LAYER-8",),
 }
-"""Clauses on what is seen, by what cannot break them: a row of the past that is seen besides, a row of the future,
-or a missing row that the append keeps."""
+"""Clauses on what is seen, by what cannot break them. A row of the past may be seen besides, or one of the future.
+Or a row is missing that the append keeps."""
 
 Steps = Sequence[tuple[Step, Step]]
 Out = Callable[[str], bool]

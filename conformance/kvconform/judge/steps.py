@@ -105,8 +105,8 @@ def _expected(want: Step, book: SerialBook, told: Container[str]) -> Observation
 
 
 def _numbers(arrays: Mapping[str, Array | None], told: Container[str]) -> dict[str, Any]:
-    """The numbers of head 0 of sequence 0, four digits each, of those arrays that are `told`: the first element of
-    each query's output, and every element of rotated rows."""
+    """The numbers of head 0 of sequence 0, four digits each, of those arrays that are `told`. An output tells the
+    first element of each query, and rotated rows tell every element."""
     found: dict[str, Any] = {}
     for name in ("output", "rotated"):
         array = arrays.get(name)

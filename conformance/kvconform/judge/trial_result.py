@@ -211,8 +211,8 @@ class TrialResult:
         return [(op, step) for op, step in each if step[1].result == "ok"]
 
     def suspected(self) -> set[str]:
-        """Clauses that may be why it failed, if it did: those it exercised, but a refusal that was as it should be
-        at the step that differs."""
+        """Clauses that may be why it failed, if it did. These are all that it exercised. A refusal that was as it
+        should be at the step that differs is none of them."""
         if not self.failed or "result" in {d.field for d in self.differences}:
             return {*self.exercised(), *self.blamed}
         earlier = {c for want, _ in self.steps[:-1] for c in want.cites}

@@ -14,8 +14,8 @@ SHARED = ("batch", "kv_heads", "k_dim", "v_dim", "dtype")
 
 
 def moved(trace: Trace, kind: str) -> Trace | None:
-    """Give the same operations on one cache of another kind. None if that kind lacks one of them, or if the trace
-    has several caches, names a part of a cache, or has a config that is refused."""
+    """Give the same operations on one cache of another kind, or None if that kind lacks one of them. A trace of
+    several caches is not moved, nor one that names a part of a cache, nor one whose config is refused."""
     if not all(_fits(op, kind) for op in trace.ops) or not valid(trace.config):
         return None
     config = Config(**opened(kind).tried).changed(**{name: getattr(trace.config, name) for name in SHARED})

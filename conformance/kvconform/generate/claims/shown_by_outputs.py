@@ -41,8 +41,8 @@ def _asks(adapter: Description, kind: str) -> bool:
 
 
 def attending(trace: Trace, adapter: Description) -> tuple[Operation, ...]:
-    """Give the operations of a trace as an engine that attends takes them: with attends in the place of appends
-    where outputs alone are shown, and with numbers in padding where it has no NaN."""
+    """Give the operations of a trace as an engine that attends takes them. Attends take the place of appends where
+    outputs alone are shown. Padding has numbers where the engine has no NaN."""
     alone = {kind for kind in ASKS if outputs_alone(adapter, kind)}
     numbers = RAGGED in adapter.chapters and _asks(adapter, RAGGED) and not adapter.able([(RAGGED, "nan")])
     if not alone and not numbers:

@@ -62,8 +62,8 @@ class Size:
 
 
 def too_large(boundary: int, trace: Trace, adapter: Description) -> bool:
-    """Tell whether a boundary is not judged: at level visible the largest take too long, but for those that are
-    reached in one run and asked about by queries."""
+    """Tell whether a boundary is not judged. At level visible the largest take too long, unless a trace reaches
+    them in one run and queries ask about them."""
     asked = any(op["op"] in TAKES_QUERIES for op in trace.ops)
     return boundary > MOST_VISIBLE and not asked and adapter.lowest(looked_at(trace)) == "visible"
 

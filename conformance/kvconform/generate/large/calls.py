@@ -15,8 +15,8 @@ from kvconform.generate.large.recipe import Recipe
 from kvspec.operations.table import caches_with
 
 CALLS, ANSWERED, SLOW = 301, 131, 33
-"""Calls of a trace: beyond a counter of 8 bits; beyond one of 7 bits where each call answers; beyond one of 5 bits
-where each call takes long."""
+"""Calls of a trace, beyond a counter of 8 bits. They go beyond one of 7 bits where each call answers, and beyond
+one of 5 bits where each call takes long."""
 
 SEVERAL = "kv_heads=2 k_dim=5 v_dim=5"
 """Narrow rows of two heads: one of them may be taken for the other."""

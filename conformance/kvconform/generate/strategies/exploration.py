@@ -17,8 +17,8 @@ class Exploration:
     needs: tuple[str, ...]
     """Chapters it takes beside its own."""
     strategy: Callable[..., Any]
-    """Gives what draws its traces. Takes what draws those of another chapter if it adds something to them, or what
-    draws those of a cache of one sequence if it says only what they consist of."""
+    """Gives what draws its traces. A strategy that adds something to traces of another chapter takes what draws
+    those. One that is `of_one` takes what draws traces on such a cache."""
     counted_as: str = ""
     """What its coverage is counted under, where that is not the chapter."""
     over: str = ""

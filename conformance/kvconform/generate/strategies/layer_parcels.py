@@ -1,5 +1,5 @@
-"""MOVE on layers: parcels of small layers in every state, in other orders of layers, with a part that is missing,
-damaged or of another step; and brought to layers of other views."""
+"""MOVE on layers: parcels of small layers in every state, and in other orders of layers. A part may be missing,
+damaged or of another step. Some parcels are brought to layers of other views."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ LONG = Scale("long", 2, 5, 5, 2, 2, sizes=(1030, 65), rows=(1, 2, 5), length=410
 PROMPTS = Scale("prompts", 2, 5, 5, 1, 2, sizes=(2060, 70), rows=(1, 130, 514))
 
 SCALES = (SMALL, LATENT, MANY, BESIDE, LENGTH, LONG, PROMPTS)
-"""Small caches, in which walks meet all pairs of moves. Each further scale lies beyond several boundaries at once:
-rows as wide as DeepSeek's; many heads and layers; two sizes beyond a boundary each; long caches, wide and narrow;
-many rows at once."""
+"""Small caches, in which walks meet all pairs of moves. Each further scale lies beyond several boundaries at once.
+Rows are as wide as DeepSeek's, or there are many heads and layers, or two sizes lie beyond a boundary each. Caches
+are long, wide and narrow. Many rows come at once."""
 
 WALKED = LATENT, MANY
 """The scales of real widths, and of many heads: what is done there needs no worked example of that size."""

@@ -1,7 +1,7 @@
 """Explicit masks as wide as an adapter's own history. Traces write them as wide as the spec's: K at level visible.
 
-An array that is too wide or too narrow stays so. If the last append had no rows and handed out no history, the
-right width is not known, and the result of an explicit mask is not compared.
+An array that is too wide or too narrow stays so. An append without rows may hand out no history. Then the right
+width is not known, and the result of an explicit mask is not compared.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _fitted(part: Part, wanted: int, width: int, whole: bool) -> Part:
 
 
 def _columns(array: Array, width: int, whole: bool) -> Array:
-    """Give the newest `width` columns. Missing columns are added, and hide what they belong to: older rows, or, if
-    the history is a `whole` buffer, the spare slots behind all rows."""
+    """Give the newest `width` columns. Missing columns are added, and hide what they belong to. That is older rows,
+    or the spare slots behind all rows if the history is a `whole` buffer."""
     missing = width - array.shape[3]
     if missing <= 0:
         return np.ascontiguousarray(array[..., -missing:])

@@ -71,8 +71,8 @@ def _out_of_sight(e: Evidence) -> str:
 
 
 def _exercised(e: Evidence) -> bool:
-    """Whether traces say anything of the clause, in what it is about. Only its own pairs of traces do of a law; of
-    a clause that its examples show with rows, what was refused or had no rows says nothing."""
+    """Whether traces say anything of the clause, in what it is about. For a law only its own pairs of traces do.
+    Where the examples of a clause have rows, what was refused or had no rows says nothing."""
     if e.tally.differed[e.clause.id]:
         return True
     sources = set(e.tally.exercised.get(e.clause.id, ()))
