@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from adapters.probe import engines
-from kvadapters.probe import Probe
+from kvadapters.probe import Precision, Probe
 from kvadapters.serving.driver import Request, Wanted
+from kvconform.serving.judge import Judge
+from kvconform.serving.player import Player
 from kvspec.errors import BadInput
+from kvspec.serving.history import history
 from support.running.whole_engines import judged
 
 openvino_genai = pytest.importorskip("openvino_genai", reason="OpenVINO GenAI is not installed")
@@ -50,6 +53,21 @@ def test_a_first_block_of_another_request_is_found(folder: Path) -> None:
 
     driver.submit = confused
     assert judged(driver, PROBE, 200).failures
+
+
+def test_a_draft_model_changes_the_answer_to_a_long_prompt_beside_another_one(tmp_path: Path) -> None:
+    """The shortest history that was found. A prompt that two steps finish is answered rightly."""
+    from kvadapters.serving.drivers.openvino_genai import draft_model
+
+    probe = Probe.of("qwen3", "full,full", "tokens")
+    probe.write(tmp_path)
+    player = Player(
+        draft_model(Wanted(str(tmp_path), blocks=64, chunk=64, sequences=6, drafts=3)), probe.layout.ids
+    )
+    judge = Judge(probe, Precision("f32"))
+    for length, wrong in ((92, False), (96, True)):
+        asked = player.play(history(f"submit a 28 new=5; ask b {length} new=2"))
+        assert bool(judge.judged(asked)) == wrong
 
 
 def test_rows_of_another_adapter_are_found_and_none_where_nothing_is_reused(tmp_path: Path) -> None:

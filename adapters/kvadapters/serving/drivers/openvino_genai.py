@@ -10,6 +10,7 @@ import io
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 import openvino_genai as genai
 from openvino import Tensor
 
+from kvadapters.probe import Probe
 from kvadapters.serving.driver import Declared, Driver, Wanted
 from kvadapters.serving.stepped import Output, Stepped
 from kvspec.errors import BadInput
@@ -42,6 +44,13 @@ def adapters(wanted: Wanted) -> Driver:
     return _driven(wanted.only("block", "blocks", "chunk", "sequences", "rows"), Generating, {"adapters"})
 
 
+def draft_model(wanted: Wanted) -> Driver:
+    """Start it with a second model that drafts: a probe of one layer. Raises BadInput without drafts, too."""
+    if not wanted.drafts:
+        raise BadInput("a draft model drafts so many tokens at a time: --declare drafts=3")
+    return _driven(wanted, Drafted, {"concurrent", "cancel"})
+
+
 def _driven(wanted: Wanted, pipeline: type[Pipeline], can: set[str]) -> Driver:
     if wanted.dtype not in DTYPES or wanted.rows not in ROWS:
         forms = " or ".join(filter(None, ROWS))
@@ -58,7 +67,6 @@ def _driven(wanted: Wanted, pipeline: type[Pipeline], can: set[str]) -> Driver:
     config.num_kv_blocks = wanted.blocks or BLOCKS
     config.max_num_batched_tokens = wanted.chunk or CHUNK
     config.max_num_seqs = wanted.sequences or SEQUENCES
-    properties = {**precisions, **({"prompt_lookup": True} if wanted.drafts else {})}
     declared = Declared(
         "openvino-genai",
         genai.__version__,
@@ -71,7 +79,7 @@ def _driven(wanted: Wanted, pipeline: type[Pipeline], can: set[str]) -> Driver:
         sequences=config.max_num_seqs,
         drafts=wanted.drafts,
     )
-    return Stepped(partial(pipeline, exported(Path(wanted.folder)), config, properties, wanted.drafts), declared)
+    return Stepped(partial(pipeline, exported(Path(wanted.folder)), config, precisions, wanted.drafts), declared)
 
 
 def exported(folder: Path) -> Path:
@@ -94,10 +102,14 @@ class Pipeline:
     """The engine, as `Stepped` drives it: `add`, `step`, `abort`."""
 
     def __init__(self, folder: Path, config: Any, properties: Mapping[str, Any], drafts: int) -> None:
-        self.engine: Any = genai.ContinuousBatchingPipeline(str(folder), config, "CPU", dict(properties))
-        self.more = {"num_assistant_tokens": drafts, "max_ngram_size": 3} if drafts else {}
+        more, self.more = self.drafting(folder, drafts) if drafts else ({}, {})
+        self.engine: Any = genai.ContinuousBatchingPipeline(str(folder), config, "CPU", {**properties, **more})
         self.number = 0
         self.open = dict[int, tuple[Any, list[int]]]()
+
+    def drafting(self, folder: Path, drafts: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give what the engine is started with so that it drafts, and what a request says."""
+        return {"prompt_lookup": True}, {"num_assistant_tokens": drafts, "max_ngram_size": 3}
 
     def add(self, tokens: Sequence[int], new: int, **unknown: Any) -> int:
         """Add a request; give its number. What the engine says of a wrong one is a ValueError."""
@@ -167,3 +179,16 @@ class Generating(Pipeline):
         return [
             Output(n, [int(t) for t in each.m_generation_ids[0]]) for n, each in zip(numbers, made, strict=True)
         ]
+
+
+class Drafted(Pipeline):
+    """The engine with a draft model, of which some tokens are accepted."""
+
+    def drafting(self, folder: Path, drafts: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give the draft model, which is written beside the probe."""
+        small = folder.parent / "draft"
+        if not small.exists():
+            whole = Probe.load(folder.parent)
+            one = Probe.of(whole.architecture.name, "full", "tokens")
+            replace(one, layout=replace(one.layout, kv_heads=whole.layout.kv_heads)).write(small)
+        return {"draft_model": genai.draft_model(str(exported(small)), "CPU")}, {"num_assistant_tokens": drafts}
