@@ -33,6 +33,7 @@ TEXT = """\
 Each clause of [PAGE](../../spec/kvspec/chapters/page.md), [KEY](../../spec/kvspec/chapters/keyed.md) and
 [MOVE](../../spec/kvspec/chapters/parcels.md), and what implementations of other projects make of it. *Partly*
 stands where it held in all that could be seen. Where fewer than two hold, the last column says why.
+The reference, and the caches on devices, claim all clauses of the three chapters at the level of storage.
 `python -m tools.bookkeeping`, in `tests/`, writes this page.
 """
 """What the page begins with."""
