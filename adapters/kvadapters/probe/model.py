@@ -46,3 +46,22 @@ def from_model(
     """Make a model of an engine's functions. `sequences` are those of an engine whose memory has several: `beside`,
     `load`, `batch`, `shift`, `drop`."""
     return Model(open, decode, rewind, copy, **sequences)
+
+
+@dataclass(frozen=True)
+class Batched:
+    """An engine that has loaded a probe, and computes batches. A batch is whatever the engine makes of it."""
+
+    open: Callable[[int], Any]
+    """Make a batch of so many sequences, which hold nothing."""
+    feed: Callable[[Any, Sequence[list[int]], str], Sequence[Any]]
+    """Append tokens to each sequence, none to some, with padding on this side where the engine has any. Give for
+    each sequence the logits or logprobs of its new tokens, [n, vocabulary]."""
+    trim: Callable[[Any, Sequence[int]], None]
+    """Drop the newest tokens of each sequence."""
+    arrange: Callable[[Any, Sequence[int]], Any]
+    """Give the batch of these sequences, in this order; the batch before is not used any more."""
+    copy: Callable[[Any], Any]
+    """Copy a batch: whatever is done to one must not show in the other."""
+    drop: Callable[[Any], None] = lambda _: None
+    """Let a batch go."""

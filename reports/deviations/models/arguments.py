@@ -12,6 +12,7 @@ from kvref.list_model.layer import Layer
 from kvref.list_model.rows import Rows
 from kvref.list_model.store import StoreModel
 from kvref.list_model.unsaid import Unsaid, may
+from kvspec.errors import Refused
 from kvspec.geometry import Config
 
 GEOMETRY = ("CACHE-2",)
@@ -44,6 +45,16 @@ class CountsRefusedRows(CacheModel):
     def _demand_chunk(self, n: int) -> None:
         with may("refused", "BOUNDED-2", "BOUNDED-19"):
             super()._demand_chunk(n)
+
+
+class RefusedRowsSpoil(BoundedModel):
+    """An append without room is refused as it must be. From then on anything may come: its rows were counted."""
+
+    def _demand_chunk(self, n: int) -> None:
+        try:
+            super()._demand_chunk(n)
+        except Refused:
+            raise Unsaid("refused") from None
 
 
 class LayersCountRefusedRows(StoreModel):

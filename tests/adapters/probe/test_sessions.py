@@ -12,12 +12,22 @@ from support.running.judging import broken, record_of, verdicts
 ROWS = ("GROW-1", "GROW-2", "GROW-5", "CACHE-1", "CACHE-7", "CACHE-8", "CACHE-9")
 WINDOWS = ("RING-1", "RING-2", "RING-7", "RING-10", "CACHE-8")
 FORKS = ("CACHE-1", "PAGE-3", "PAGE-5", "PAGE-6", "PAGE-14", "PAGE-16", "PAGE-18", "PAGE-22", "PAGE-27")
+LENGTHS = ("RAGGED-2", "RAGGED-3", "RAGGED-5", "RAGGED-14", "RAGGED-16", "RAGGED-17", "RAGGED-18", "RAGGED-24")
+KEPT = ("SINK-1", "SINK-2", "SINK-3", "SINK-5", "SINK-8", "CACHE-8")
 BESIDE = ("MASK-8", "SNAP-1", "SNAP-3", "SNAP-4", "SNAP-10", "DRAFT-1", "DRAFT-2", "DRAFT-6", "DRAFT-13")
 
 
 @pytest.mark.must("no clause broken")
 @pytest.mark.parametrize(
-    ("name", "clauses"), [("growing", (*ROWS, *BESIDE)), ("ring", WINDOWS), ("hybrid", WINDOWS), ("pool", FORKS)]
+    ("name", "clauses"),
+    [
+        ("growing", (*ROWS, *BESIDE)),
+        ("ring", WINDOWS),
+        ("hybrid", WINDOWS),
+        ("pool", FORKS),
+        ("batch", LENGTHS),
+        ("sink", KEPT),
+    ],
 )
 def test_a_right_engine_conforms(name: str, clauses: tuple[str, ...]) -> None:
     record = record_of(f"adapters.probe.whole:{name}", only=clauses)
@@ -35,6 +45,10 @@ def test_a_right_engine_conforms(name: str, clauses: tuple[str, ...]) -> None:
         ("shares", ROWS, "GROW-5"),
         ("jumps", ROWS, "GROW-2"),
         ("forks_share", FORKS, "PAGE-14"),
+        ("trims_alike", LENGTHS, "RAGGED-14"),
+        ("sees_others", LENGTHS, "RAGGED-5"),
+        ("keeps_its_order", LENGTHS, "RAGGED-16"),
+        ("forgets_a_sink", KEPT, "SINK-3"),
     ],
 )
 def test_a_fault_is_found_by_its_clause(name: str, clauses: tuple[str, ...], by: str) -> None:

@@ -16,7 +16,7 @@ import llama_cpp as llama
 import numpy as np
 
 from kvadapters.engines.llama.context import Opened, Sizes
-from kvadapters.probe.model import Model, from_model
+from kvadapters.probe.model import Batched, Model, from_model
 from kvspec.geometry import Array
 
 SEQUENCES, CHUNK = 8, 8
@@ -72,6 +72,40 @@ def load(rows: str | None, unified: bool, folder: str, dtype: str, sequences: in
         shift=_shift if shifts else None,
         drop=_drop,
     )
+
+
+def batched(unified: bool, folder: str, dtype: str, sequences: int) -> Batched:
+    """Load a probe of GGUF; a batch is some sequences of a context of its own."""
+    model = load(None, unified, folder, dtype, sequences)
+
+    def opened(count: int) -> list[Held]:
+        first: Held = model.open()
+        return [first, *(_beside(first.memory) for _ in range(count - 1))]
+
+    def feed(held: list[Held], tokens: Sequence[list[int]], _: str) -> list[Any]:
+        asked = [s for s, of in enumerate(tokens) if of]
+        answers = dict(zip(asked, _decode([held[s] for s in asked], [tokens[s] for s in asked]), strict=True))
+        return [answers.get(s, ()) for s in range(len(tokens))]
+
+    return Batched(opened, feed, _trim, _arrange, lambda held: [_copy(one) for one in held], _let_go)
+
+
+def _trim(held: Sequence[Held], counts: Sequence[int]) -> None:
+    for one, n in zip(held, counts, strict=True):
+        if n:
+            _rewind(one, n)
+
+
+def _arrange(held: Sequence[Held], order: Sequence[int]) -> list[Held]:
+    """Keep sequences, copy those that are listed again, and let the others go."""
+    found = [_copy(held[s]) if s in order[:at] else held[s] for at, s in enumerate(order)]
+    _let_go([one for s, one in enumerate(held) if s not in order])
+    return found
+
+
+def _let_go(held: Sequence[Held]) -> None:
+    for one in held:
+        _drop(one)
 
 
 streams, unified = partial(load, None, False), partial(load, None, True)

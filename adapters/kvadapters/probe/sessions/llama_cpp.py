@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import version
 
-from kvadapters.probe.sessions import Engine, from_folder, from_model, pool_of
+from kvadapters.probe.sessions import Engine, batch_of, from_folder, from_model, pool_of
 from kvspec.errors import CannotRun
 
 try:
-    from kvadapters.probe.engines.llama_cpp import streams, unified
+    from kvadapters.probe.engines.llama_cpp import batched, streams, unified
 except ImportError as e:
     raise CannotRun(f"llama.cpp cannot be imported ({e}); pip install 'kvconform[llama-cpp]'") from e
 
@@ -25,6 +26,10 @@ growing = from_model("llama-whole", "growing", Engine(STREAMS, file_format="gguf
 one_buffer = from_model("llama-whole-unified", "growing", Engine(UNIFIED, file_format="gguf"), CUT, CUTS, SAID)
 pool = pool_of("llama-whole-pool", Engine(from_folder(streams, MANY), file_format="gguf"), SAID)
 unified_pool = pool_of("llama-whole-unified-pool", Engine(from_folder(unified, MANY), file_format="gguf"), SAID)
+batch = batch_of("llama-whole-batch", Engine(from_folder(partial(batched, False), MANY), file_format="gguf"), SAID)
+unified_batch = batch_of(
+    "llama-whole-unified-batch", Engine(from_folder(partial(batched, True), MANY), file_format="gguf"), SAID
+)
 sliding = from_model(
     "llama-whole-sliding",
     "ring",

@@ -64,7 +64,7 @@ class Session:
         """Decode tokens; give what each saw."""
         answers = np.asarray(self.model.decode(self.cache, new))
         self.text += new
-        return [_seen(readings) for readings in _by_query(read(self.probe, self.text, answers, self.precision))]
+        return seen_in(self.probe, self.text, answers, self.precision)
 
     def _drawn(self, n: int) -> list[int]:
         """Draw ids that the text does not have. Those that were used before come last, and of these the ones of
@@ -137,6 +137,11 @@ class Session:
     def __del__(self) -> None:
         if self.model.drop is not None:
             self.model.drop(self.cache)
+
+
+def seen_in(probe: Probe, text: Sequence[int], answers: Array, precision: Precision) -> list[set[Column]]:
+    """Give the rows that each of the last queries of a text saw."""
+    return [_seen(readings) for readings in _by_query(read(probe, text, answers, precision))]
 
 
 def _by_query(judgement: Judgement) -> list[list[Reading]]:

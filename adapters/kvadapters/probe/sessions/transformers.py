@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvadapters.probe.sessions import LIMITS, Engine, Wanted, from_folder, from_model
+from kvadapters.probe.sessions import LIMITS, Engine, Wanted, batch_of, from_folder, from_model
 from kvspec.errors import CannotRun
 
 try:
     import transformers
 
-    from kvadapters.probe.engines.transformers import dynamic, static
+    from kvadapters.probe.engines import transformers as engine
 except ImportError as e:
     raise CannotRun(f"transformers cannot be imported ({e}); pip install 'kvconform[transformers]'") from e
 
 
 def _static(wanted: Wanted) -> Any:
-    return static(wanted.folder, wanted.dtype, wanted.config.max_len)
+    return engine.static(wanted.folder, wanted.dtype, wanted.config.max_len)
 
 
-DYNAMIC = from_folder(dynamic)
+def _padded(wanted: Wanted) -> Any:
+    return engine.padded(wanted.folder, wanted.dtype, wanted.probe.layout.ids - 1)
+
+
+DYNAMIC = from_folder(engine.dynamic)
 SAID = {"version": transformers.__version__}
 CUT = frozenset({"rewind", "copy"})
 
@@ -35,4 +39,5 @@ sliding = from_model(
     {"ring.range": "clamped at 0", "ring.rewind": "below", "ring.keeps": "window - 1"},
     {**SAID, "limits": {**LIMITS, "window": {"least": 2}}},
 )
+padded = batch_of("transformers-whole-padded", Engine(_padded), SAID)
 bounded = from_model("transformers-whole-static", "bounded", Engine(_static), frozenset({"copy"}), {}, SAID)
