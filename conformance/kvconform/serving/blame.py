@@ -27,13 +27,13 @@ def blamed(
         asked = [o for o in asked if o.number in related]
         steps = {"cancel"} if any(o.outcome == "cancelled" for o in asked) else set()
     salts, adapters = {o.request.salt for o in asked}, {o.request.adapter for o in asked}
-    shared = "SERVE-8" if len(salts) > 1 else "SERVE-19" if len(adapters) > 1 else "SERVE-3"
-    plain = {"computed": "SERVE-5", "reused": shared}
+    vectors = any(o.request.places for o in asked)
+    plain = {"computed": "SERVE-5", "reused": _kept_apart(len(salts) > 1, len(adapters) > 1, vectors)}
     if first.sort in plain:
         return plain[first.sort]
     for clause, found in (
         ("SERVE-19", any(adapters)),
-        ("SERVE-20", any(o.request.places for o in asked)),
+        ("SERVE-20", vectors),
         ("SERVE-13", "cancel" in steps),
         ("SERVE-10", _company(asked, counted) == "SERVE-10"),
         ("SERVE-14", any(o.request.samples > 1 for o in asked)),
@@ -44,6 +44,11 @@ def blamed(
             return clause
     last = max((w.query for w in wrong if w.query is not None), default=len(one.request.tokens) - 1)
     return _company(asked, counted) or _drafts(one, last, aim) or _reused(asked, wrong, aim, counted)
+
+
+def _kept_apart(salts: bool, adapters: bool, vectors: bool) -> str:
+    """Rows of another text: by what should have kept the two apart."""
+    return "SERVE-8" if salts else "SERVE-19" if adapters else "SERVE-20" if vectors else "SERVE-3"
 
 
 def _drafts(one: Asked, last: int, aim: Aim) -> str:
