@@ -18,7 +18,7 @@ FORMS = LETTERS["ROW"]
 ROUNDS: dict[str, Any] = {"without": ["tree"], "rounds": "rows"}
 """The claim on rounds of an engine that has none."""
 
-SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees"})
+SHOWN = frozenset({"history", "offset", "bits", "view", "rewind", "ask", "free", "sees", "branch", "settle"})
 """Abilities that a function shows, so that they are claimed where it is given; others are named in `also`."""
 
 BESIDE = frozenset({"mask", "snapshot"})
@@ -33,6 +33,7 @@ def shown(kind: str, engine: Functions) -> dict[str, Any]:
     if kind in CACHES:
         return given
     known, given = abilities(kind), given | {"sees": engine.mask}
+    given |= {"branch": engine.commit, "settle": engine.commit} if engine.commit else {}
     return {name: there for name, there in given.items() if name in known}
 
 
@@ -43,7 +44,7 @@ def beside(kind: str, engine: Functions) -> dict[str, Any]:
         "mask": (engine.mask and kind in CACHES, {"with": ["causal"], **USUAL}),
         "snapshot": (saves, {"with": ["snapshot", "restore"]}),
         "parcels": (engine.pack and engine.unpack, {"with": ["pack", "unpack"]}),
-        "draft": (engine.commit, ROUNDS),
+        "draft": (engine.commit and kind in CACHES, ROUNDS),
         "questions": (engine.accepts, {"with": ["askappend"]}),
         "mem": (engine.held, {"with": []}),
     }

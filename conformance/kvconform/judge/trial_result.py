@@ -211,13 +211,24 @@ class TrialResult:
         return [(op, step) for op, step in each if step[1].result == "ok"]
 
     def suspected(self) -> set[str]:
-        """Clauses that may be why it failed, if it did. These are all that it exercised. A refusal that was as it
-        should be at the step that differs is none of them."""
+        """Clauses that may be why it failed, if it did. These are all that it exercised. None of them is a refusal
+        that was as it should be, at the step that differs or at an earlier one that showed the whole state."""
         if not self.failed or "result" in {d.field for d in self.differences}:
             return {*self.exercised(), *self.blamed}
-        earlier = {c for want, _ in self.steps[:-1] for c in want.cites}
-        last = {c for c in self.steps[-1][0].cites if c not in index() or index()[c].seen_in != ("result",)}
-        return earlier | last | set(self.blamed)
+        told = [*map(_showed_all, self.steps[:-1]), True]
+        each = ((c, done) for (want, _), done in zip(self.steps, told, strict=True) for c in want.cites)
+        return {c for c, done in each if not done or not _of_results(c)} | set(self.blamed)
+
+
+def _of_results(clause: str) -> bool:
+    """Whether a clause speaks of what is refused, and of nothing else."""
+    return clause in index() and index()[clause].seen_in == ("result",)
+
+
+def _showed_all(step: tuple[Step, Step]) -> bool:
+    """Whether a refusal showed all that a cache keeps, so that nothing was changed unseen."""
+    want, got = step
+    return want.result == "refused" and any(name.partition(".")[0] == "state" for name in got.arrays)
 
 
 def _governing(cites: tuple[str, ...], fields: Collection[str]) -> tuple[str, ...]:

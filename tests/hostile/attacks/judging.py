@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from hostile.attacks.wrapper import Attacked
 from kvconform import cli
-from kvconform.checks import honesty, suite, task
+from kvconform.checks import honesty, suite
 from kvconform.checks.check import Check
+from kvconform.checks.check import judge as judge_check
 from kvconform.commands.run import settings_of
 from kvconform.judge.trial_result import TrialResult
 from kvconform.runner.failures import Failures
@@ -161,7 +162,7 @@ def judge(id_: str, adapter: Any, mode: str, about: About = About(), look: bool 
     under_test = Judged(adapter, settings(mode), about)
     total = Tally()
     for check in checks(under_test, mode):
-        result = task.judge(under_test, check)
+        result = judge_check(under_test, check)
         total.merge(result.tally)
         if (result.difference or result.error) and not found.found:
             whole = _record(total, under_test)

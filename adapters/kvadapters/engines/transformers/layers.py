@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from kvadapters.engines.transformers.caches import CROP, PAST, ROWS, STATIC_CROP, or_kernels
 from kvadapters.engines.transformers.linear import convolved, folded
 from kvadapters.layered import LayeredCache, View, views
+from kvadapters.layered_drafts import DraftedLayers
 from kvadapters.update import UpdateAdapter
 from kvspec.errors import CannotRun
 from kvspec.geometry import Config
@@ -166,6 +167,7 @@ def put_back(model: Model, saved: Any) -> None:
 def layers_adapter(name: str, made: Any = None, split: Any = apart, **given: Any) -> UpdateAdapter:
     """Make the adapter of a class of caches of several layers. It has none for a layer that shares rows."""
     usual: dict[str, Any] = {
+        "cache": LayeredCache,
         "make": layered(made, split),
         "update": updated,
         "length": counted,
@@ -176,13 +178,26 @@ def layers_adapter(name: str, made: Any = None, split: Any = apart, **given: Any
         "set_state": put_back,
         "also": (*VIEWS, "unlike", "zero", "scribble"),
     }
-    return torch_adapter(f"transformers-{name}", "transformers", kind="layers", cache=LayeredCache, **usual | given)
+    return torch_adapter(f"transformers-{name}", "transformers", kind="layers", **usual | given)
 
 
 def recording(cache: Any) -> Any:
     """A cache that keeps all rows until it is cropped, as assisted generation has it."""
     cache.activate_past_recording()
     return cache
+
+
+def record(model: Model) -> None:
+    """Have all layers keep what they need to be cropped, as assisted generation does before its first draft."""
+    model.cache.activate_past_recording()
+
+
+def commit(model: Model, n: int) -> None:
+    """Crop the drafts that were not accepted, or none. Then end the recording, for which there is no call."""
+    model.cache.crop(-n)
+    for layer in model.cache.layers:
+        if hasattr(layer, "record_past"):
+            layer.record_past = False
 
 
 def dynamic(config: Any) -> Any:
@@ -203,6 +218,18 @@ FEW: dict[str, Any] = {"limits": {"rows": ROWS}}
 
 layers = layers_adapter("layers", dynamic, dialect=LAYERS | WHOLE, **CROP)
 layers_recording = layers_adapter("layers-recording", lambda c: recording(dynamic(c)), dialect=LAYERS | ANY, **CROP)
+layers_drafts = layers_adapter(
+    "layers-drafts",
+    dynamic,
+    cache=DraftedLayers,
+    begin=record,
+    commit=commit,
+    also=("full", "window", "chunk", "conv", "unlike"),
+    dialect=LAYERS | WHOLE | {"layers.ways": "one"},
+    **CROP,
+)
+"""Drafts of assisted generation. A state of linear attention cannot be cropped, and what else is said of layers is
+judged of `transformers-layers`."""
 layers_static = layers_adapter("layers-static", static, dialect=STATIC, **FEW, **STATIC_CROP)
 hybrid_static_recording = layers_adapter(
     "hybrid-static-recording", lambda c: recording(static(c)), paired, dialect=STATIC, **FEW, **STATIC_CROP

@@ -50,7 +50,7 @@ OF_NUMBERS = (
 """Effects on these methods alone: the sort, what makes it, the methods, and the observables in which it shows."""
 
 OF_METHODS: tuple[tuple[str, str, Make, Callable[[Where], bool], tuple[str, ...]], ...] = (
-    ("nothing is done", "stale row", left_out, lambda w: w.method in SKIPPED, (*SIZES, *SHOWN)),
+    ("nothing is done", "stale row", left_out, lambda w: w.method in SKIPPED, (*SIZES, *SHOWN, "result")),
     ("taken though refused", "lost refusal", taken, lambda w: w.method in REFUSING, ("result",)),
     ("changed though refused", "changed though refused", changed, loses, (*SIZES, *SHOWN, "result")),
     ("the mask is causal", "position", unmasked, lambda w: w.method == "attend", ("output",)),
