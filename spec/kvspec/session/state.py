@@ -38,6 +38,13 @@ class SessionState:
         self.unseen = False
         """Whether the operation at hand is one of a run and not its last: nothing of it is observed."""
 
+    def shows_state(self, cache: Any) -> bool:
+        """Whether what a cache keeps can be read: where its kind is claimed at level visible it cannot, though that
+        of another kind in the same trace can."""
+        kind = next((self.kinds[name] for name, each in self.caches.items() if each is cache), "")
+        claim = self._said.chapters.get(kind) if self._said else None
+        return claim is None or claim.level != "visible"
+
     @property
     def snapshots(self) -> dict[str, Any]:
         """Snapshots by name."""

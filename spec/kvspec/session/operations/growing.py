@@ -23,7 +23,7 @@ def look(session: SessionState, cache: Any, step: Step, which: str = "") -> None
         step.values.update({f"{name}{which}": lengths[name] for name in seen})
     if speculating:
         return
-    if "state" in session.observe:
+    if "state" in session.observe and session.shows_state(cache):
         session.take(step, f"state{which}", cache.read("state"))
     session.held(cache, step, which)
 
