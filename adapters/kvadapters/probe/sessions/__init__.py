@@ -38,8 +38,9 @@ IDS = 55
 """Content ids of a probe with one kv head, which is quick."""
 LIMITS = {"batch": 1, "rows": IDS - 5}
 """A text has no id twice."""
-BATCHES = {"batch": 8, "rows": IDS - 1 - 8}
-"""No two sequences of a batch have an id, one is left for padding, and each sequence is asked with another one."""
+BATCHES, HELD = {"batch": 4, "rows": 11}, IDS - 1 - 8
+"""No two sequences of a batch have an id, so that it has `HELD` rows at most: 4 sequences of 11 columns. One id is
+left for padding, and each of 8 sequences is asked with another one."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Engine:
         if config.window is not None:
             raise Unsupported("a batch with a window")
         probe, batched = self.loaded("full,full", config.changed(batch=1, padding=None))
-        return batch.Batch(config, probe, self.precision, batched, BATCHES["rows"])
+        return batch.Batch(config, probe, self.precision, batched, HELD)
 
     def loaded(self, layers: str, config: Config) -> tuple[Probe, Any]:
         """Load a probe with such layers; once, whatever the rows of a config are."""

@@ -22,12 +22,12 @@ from kvspec.geometry import DTYPES, Array, Config
 
 
 class Batch:
-    """The ragged cache. `most` rows are taken in all; the last id is left to what an engine pads with."""
+    """The ragged cache. At most `most` rows are held; the last id is left to what an engine pads with."""
 
     def __init__(self, config: Config, probe: Probe, precision: Precision, engine: Batched, most: int) -> None:
         self.config, self.probe, self.precision, self.engine, self.most = config, probe, precision, engine, most
         self.cache = engine.open(config.batch)
-        self.texts, self.given = [list[int]() for _ in range(config.batch)], 0
+        self.texts = [list[int]() for _ in range(config.batch)]
         self.rows, self.fresh = dict[int, Rows](), list(range(probe.layout.ids - 1))
         self.fed: tuple[Array, Pair, Array] | None = None
         self.now: list[list[Column]] | None = None
@@ -37,8 +37,8 @@ class Batch:
         self._checked(keys, values, lengths)
         columns, before = keys.shape[2], self.sequences()
         owned = [self._owned(columns, n) for n in lengths]
-        self._take(sum(lengths))
-        new = [self._drawn(keys[s : s + 1], values[s : s + 1], own) for s, own in enumerate(owned)]
+        free = self._free(sum(lengths))
+        new = [self._drawn(keys[s : s + 1], values[s : s + 1], own, free) for s, own in enumerate(owned)]
         answers = self.engine.feed(self.cache, new, self.config.padding or "left") if any(lengths) else new
         for text, tokens in zip(self.texts, new, strict=True):
             text += tokens
@@ -55,17 +55,22 @@ class Batch:
         if len(lengths) != len(self.texts) or not set(lengths) <= set(range(columns + 1)):
             raise ValueError(f"lengths {list(lengths)} of {len(self.texts)} sequences in {columns} columns")
 
-    def _take(self, n: int) -> None:
-        self.given += n
-        if self.given > self.most:
-            raise Unsupported("more rows than the adapter declares that a cache is given")
-
     def _owned(self, columns: int, n: int) -> range:
         return range(columns - n, columns) if self.config.padding == "left" else range(n)
 
-    def _drawn(self, keys: Array, values: Array, own: range) -> list[int]:
-        """Draw an id for each row; ids are used once in the life of a batch."""
-        tokens = [self.fresh.pop(0) for _ in own]
+    def _free(self, n: int) -> list[int]:
+        """Give ids that no sequence has, those that were not used for longest first. One for each sequence is left
+        to ask it. Raises Unsupported where there are not so many."""
+        held = {token for text in self.texts for token in text}
+        free = [token for token in self.fresh if token not in held]
+        if len(held) + n > self.most:
+            raise Unsupported("more rows than the adapter declares that a cache is given")
+        return free
+
+    def _drawn(self, keys: Array, values: Array, own: range, free: list[int]) -> list[int]:
+        """Draw an id for each row."""
+        tokens = [free.pop(0) for _ in own]
+        self.fresh = [token for token in self.fresh if token not in tokens] + tokens
         for token, i in zip(tokens, own, strict=True):
             self.rows[token] = keys[:, :, i : i + 1], values[:, :, i : i + 1]
         return tokens
