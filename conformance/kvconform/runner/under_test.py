@@ -34,6 +34,8 @@ from kvspec.trace import Trace
 ENOUGH = {"FAIL": 40, "PROTOCOL": 5, "CRASH": 5, "OOM": 3, "HANG": 1}
 """Failing traces of one check after which its remaining traces are skipped, by verdict. They would tell nothing
 new, and each failure but FAIL costs a process or a deadline."""
+MOST_DRAWN = 4
+"""Times as many traces that are drawn at most, where few of them suit the adapter."""
 
 
 class Differs(AssertionError):
@@ -249,9 +251,16 @@ class AdapterUnderTest:
                 self.judge_all(form.suiting(some, self.adapter), form.name, of)
 
     def _drawn(self, strategy: Any, number: int) -> list[Trace]:
+        """Draw traces until so many suit the adapter: of what some explorations draw, few suit a small claim."""
         from kvconform.generate.strategies import sample  # mostly all that is drawn is frozen
 
-        return sample.some(strategy, number, self.seed)
+        drawn, suiting = list[Trace](), 0
+        for trace in sample.each(strategy, MOST_DRAWN * number, self.seed):
+            drawn.append(trace)
+            suiting += len([*fitted((trace,), self.adapter)])
+            if suiting == number:
+                break
+        return drawn
 
     def failure(self, seen: TrialResult, source: str = "", deterministic: bool = True) -> Failure:
         """The entry of a failed trial in this adapter's record. Its source may be unknown yet."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
 from kvadapters.reference import Reference
 from kvconform.checks import exploration, large
@@ -180,3 +181,18 @@ def test_a_store_is_not_asked_for_what_it_does_not_count(ability: str, text: str
     assert any(t.ops[-1] == trace.ops[-1] for t in fitted([trace], claiming("store", "batch")))
     less = claiming("store", "batch", **{chapter: {"level": "visible", "without": [name]}})
     assert not any(t.ops[-1] == trace.ops[-1] and len(t.ops) == len(trace.ops) for t in fitted([trace], less))
+
+
+SUITING, OTHER = "growing: append 1", "ring window=2: append 1"
+
+
+@pytest.mark.parametrize(("words", "judged"), [((SUITING,), 9), ((SUITING, OTHER), 9), ((OTHER,), 0)])
+def test_where_few_of_what_is_drawn_suits_a_claim_more_is_drawn(words: tuple[str, ...], judged: int) -> None:
+    class Growing(Reference):
+        def describe(self) -> dict[str, Any]:
+            return {**super().describe(), "chapters": {"growing": "storage"}}
+
+    under_test, each = LocalAdapter(Growing()), st.sampled_from([*map(from_sentence, words)])
+    with under_test.judging("growing/explore/some") as tally:
+        under_test.explore(lambda: each, "growing", 9)
+    assert tally.coverage["explore growing"].traces == judged
