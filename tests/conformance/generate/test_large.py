@@ -183,6 +183,12 @@ def test_a_cache_is_given_no_more_rows_than_it_declares() -> None:
     assert description(said).to_json()["limits"]["rows"] == 12
 
 
+def test_a_batch_is_given_no_more_columns_than_it_declares() -> None:
+    said = description({"name": "few", "chapters": {"ragged": "visible"}, "limits": {"rows": 5}})
+    traces = [from_sentence(f"ragged batch=2 padding=left: feed 3,2; feed {lengths}") for lengths in ("0,2", "0,3")]
+    assert list(fitted(traces, said)) == traces[:1]
+
+
 def test_heads_are_fitted_to_those_that_a_cache_declares() -> None:
     said = {**Reference().describe(), "limits": {"heads": 3}}
     traces = [from_sentence(f"growing kv_heads={heads}: append 1") for heads in (2, 3, 1023)]

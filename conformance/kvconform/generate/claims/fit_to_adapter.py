@@ -278,9 +278,15 @@ def _rows_given(trace: Trace) -> int:
     given = Counter[str]()
     for op in trace.ops:
         for part in parts_of(op):
-            rows = max(0, part.get("n", 0)) if part["op"] in (*APPENDS, "attend") else 0
-            given[cache_of(part)] += rows * length_of(op) // len(parts_of(op))
+            given[cache_of(part)] += _rows_taken(part) * length_of(op) // len(parts_of(op))
     return max(given.values(), default=0)
+
+
+def _rows_taken(op: Operation) -> int:
+    """Give the rows that an operation appends; of a block of unequal lengths its columns."""
+    if "lengths" in op:
+        return max(numbers_in(op["lengths"]), default=0)
+    return max(0, op.get("n", 0)) if op["op"] in (*APPENDS, "attend") else 0
 
 
 def shut_out(traces: Sequence[Trace], suiting: Sequence[Trace], chapter: str, adapter: Description) -> str:
