@@ -12,6 +12,7 @@ from kvgpu.caches.bucket import Bucket
 from kvgpu.caches.copy import Buffer
 from kvgpu.caches.draft import Round
 from kvgpu.caches.growing import Growing
+from kvgpu.caches.keyed import Keyed
 from kvgpu.caches.layers import Layered
 from kvgpu.caches.page import Pages
 from kvgpu.caches.ragged import Ragged
@@ -32,7 +33,7 @@ from kvspec.operations.input_forms import INPUTS
 BY_STORAGE = (
     *("mask", "snapshot", "mem", "residency", "copy", "store", "batch", "page"),
     *("ragged", "bucket", "draft", "attention", "rope", "sink", "forms", "questions"),
-    "parcels",
+    *("parcels", "keyed"),
 )
 """The chapters claimed at the level of storage, besides the three kinds that grow."""
 
@@ -54,6 +55,7 @@ class Caches(Timing):
         "bucket": Bucket,
         "sink": Sink,
         "layers": Layered,
+        "keyed": Keyed,
     }
 
     def __init__(self, name: str, runtime: Runtime, checks: bool | None = None) -> None:

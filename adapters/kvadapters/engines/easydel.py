@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvadapters.batched import Batched
 from kvadapters.one_kind import OneKind
 from kvspec.contract import Pair
-from kvspec.errors import CannotRun, Unsupported
-from kvspec.geometry import DTYPES, Array, Config, fits, valid
+from kvspec.errors import CannotRun
+from kvspec.geometry import DTYPES, Array, Config
 
 try:
     import easydel
@@ -59,10 +60,6 @@ class Sequences:
         with MESH:
             self.cache = self.cache.insert_index(jax.numpy.int32(n), sequence, PLACES)
 
-    def cut(self, sequence: int, to: int) -> None:
-        """Tell them of fewer rows."""
-        self.told(sequence, min(to, self.lengths()[0][sequence]))
-
     def insert(self, other: Sequences, place: int) -> None:
         """Copy the cache of one sequence into a place."""
         with MESH:
@@ -75,106 +72,48 @@ class Sequences:
         return Pair(*(np.asarray(a[sequence, :n]).swapaxes(0, 1) for a in (view.key, view.value)))
 
 
-class Store:
+class Store(Batched):
     """A cache of one sequence, and where there is one its batch."""
 
     def __init__(self, config: Config) -> None:
-        if not valid(config) or not config.layers or not config.max_len or config.batch != 1:
-            raise ValueError(f"no store of {config}")
-        self.config, self.layers = config, config.layers
-        self.batched: Sequences | None = None
+        super().__init__(config)
         self.zero()
 
     def zero(self) -> None:
         """Make a new cache."""
-        self.one = Sequences(self.config, 1)
+        self.one = self.made(1)
+
+    def made(self, m: int) -> Sequences:
+        """Make a cache of m sequences."""
+        return Sequences(self.config, m)
+
+    def counted(self, of: Sequences) -> list[int]:
+        """What the first layer says."""
+        return of.lengths()[0]
 
     def lengths(self) -> list[int]:
-        """Those of the layers."""
-        return [of[0] for of in self.one.lengths()]
+        """What each layer says."""
+        return [layer[0] for layer in self.one.lengths()]
 
-    def read(self, layer: int) -> Pair:
-        """The rows of a layer."""
-        return self.one.rows(layer, 0)
+    def forward(self, of: Sequences, keys: Array, values: Array) -> None:
+        """Update all layers one by one, as a model does."""
+        for layer in range(self.layers):
+            of.update(layer, keys[layer], values[layer])
 
-    def append(self, keys: Array, values: Array, layer: int | None = None) -> None:
-        """Update all layers one by one, as a model does. Raises ValueError for rows that no projection makes."""
-        if layer is not None:
-            raise Unsupported("a model updates all layers")
-        if not keys.shape[2]:
-            return
-        self._demand(keys, values)
-        for each in range(self.layers):
-            self.one.update(each, keys[each : each + 1], values[each : each + 1])
+    def rows(self, of: Sequences, layer: int, sequence: int) -> Pair:
+        """Those of a sequence."""
+        return of.rows(layer, sequence)
 
-    def _demand(self, keys: Array, values: Array) -> None:
-        if not fits(self.config.changed(batch=self.layers), Pair(keys, values)):
-            raise ValueError(f"rows {keys.shape} and {values.shape} of {keys.dtype}")
-
-    def rollback(self, to: int) -> None:
+    def cut(self, of: Sequences, sequence: int, to: int) -> None:
         """Tell all layers of fewer rows."""
-        if to < 0:
-            raise ValueError(f"a length of {to}")
-        self.one.cut(0, to)
+        of.told(sequence, to)
 
-    def reset(self) -> None:
-        """Tell them of none."""
-        self.one.told(0, 0)
-
-    def batch(self, m: int, most: int | None = None) -> None:
-        """Make a cache of m sequences."""
-        self.batched = Sequences(self.config, m)
-
-    def there(self) -> Sequences:
-        """The batch. Raises ValueError where there is none."""
-        if self.batched is None:
-            raise ValueError("no batch")
-        return self.batched
-
-    def sequences(self) -> list[int] | None:
-        """The length of each sequence, by the first layer."""
-        return None if self.batched is None else self.batched.lengths()[0]
-
-    def read_sequence(self, layer: int, sequence: int) -> Pair:
-        """The rows of a sequence in a layer."""
-        return self.there().rows(layer, sequence)
-
-    def scatter(self, sequence: int, n: int, layer: int | None = None) -> None:
+    def copied(self, sequence: int, n: int) -> None:
         """Insert a copy with so many rows."""
-        if layer is not None:
-            raise Unsupported("an insertion is of all layers")
-        batch, length = self.there(), self.lengths()[0]
+        length = self.lengths()[0]
         self.one.told(0, n)
-        batch.insert(self.one, sequence)
+        self.there().insert(self.one, sequence)
         self.one.told(0, length)
-
-    def step(self, keys: Array, values: Array) -> None:
-        """Update all layers with a row of each sequence."""
-        batch = self.there()
-        if keys.ndim != 4 or keys.shape[:2] != (self.layers, batch.number):
-            raise ValueError(f"rows {keys.shape} for {self.layers} layers and {batch.number} sequences")
-        self._demand(keys.swapaxes(1, 2), values.swapaxes(1, 2))
-        for each in range(self.layers):
-            batch.update(each, keys[each][:, :, None], values[each][:, :, None])
-
-    def rollback_sequence(self, sequence: int, to: int) -> None:
-        """Tell all layers of fewer rows of a sequence."""
-        batch = self.there()
-        if to < 0:
-            raise ValueError(f"a length of {to}")
-        if sequence not in range(batch.number):
-            raise ValueError(f"no sequence {sequence}")
-        batch.cut(sequence, to)
-
-    def reset_batch(self) -> None:
-        """Tell them of none, of each sequence."""
-        batch = self.there()
-        for sequence in range(batch.number):
-            batch.told(sequence, 0)
-
-    def free_batch(self) -> None:
-        """Drop the cache."""
-        self.batched = None
 
 
 STORE = {"with": ["read", "zero", "rollback", "reset"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import index
@@ -19,7 +18,7 @@ from kvgpu.memory import row_forms
 from kvgpu.memory.buffers import Workspace
 from kvgpu.memory.by_hand import ENTRY
 from kvgpu.memory.cache_rows import Fitting, acceptable, rows_in
-from kvgpu.memory.page_pool import PAGE, Pool
+from kvgpu.memory.page_pool import Pool
 from kvspec.contract import Attention, Pair
 from kvspec.geometry import Config
 from kvspec.refusals import common as refusals
@@ -78,7 +77,7 @@ class Pages(Transfers):
         new, copied = self._demand_room(table, keys, values, n)
         source = self.pool.codec.staged(keys, values)
         if new or copied:
-            self._extend(table, new, copied)
+            table.extend(self.pool, new, copied)
         self.pool.scatter(source, table.there, table.length)
         table.length += n
 
@@ -95,15 +94,6 @@ class Pages(Transfers):
         if copied and new == free:
             raise refusals_page.no_copy("PAGE-21", n, new, free)
         return new, copied
-
-    def _extend(self, table: Table, new: int, copied: bool) -> None:
-        """Give a table more pages; a shared last page is copied first."""
-        pool, pages, first = self.pool, table.pages, len(table.pages) - copied
-        taken = [pool.parted(pages[first], table.length - first * pool.size)] if copied else []
-        if new:
-            taken += pool.take(new)
-        pool.number(table.there, first, taken)
-        pages[first:] = array(PAGE, taken)
 
     def truncate(self, sequence: int, to: int) -> None:
         """Make a sequence shorter; nothing is launched, unless pages are poisoned."""

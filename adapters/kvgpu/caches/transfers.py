@@ -28,6 +28,15 @@ class Table:
         self.pages = pages if isinstance(pages, array) else array(PAGE, pages)
         self.length, self.there = length, pool.table(self.pages, None if of is None else of.there)
 
+    def extend(self, pool: Pool, new: int, copied: bool) -> None:
+        """Take more pages; a shared last page is copied first."""
+        first = len(self.pages) - copied
+        taken = [pool.parted(self.pages[first], self.length - first * pool.size)] if copied else []
+        if new:
+            taken += pool.take(new)
+        pool.number(self.there, first, taken)
+        self.pages[first:] = array(PAGE, taken)
+
 
 @dataclass(frozen=True)
 class Transfer:

@@ -32,6 +32,8 @@ class Page:
     names: Names
     """Those of its own rows that can be found."""
     given_up: int = 0
+    in_doubt: bool = False
+    """Whether the adapter may have had this page in place of an equal one, and have forgotten it with that."""
 
 
 @dataclass
@@ -95,7 +97,7 @@ class KeyedModel:
         pages = self._longest(request, n if self.whole else n - 1)
         most = sum(run for _, run in pages)
         self._cite_found(request)
-        found = self._followed(most) if self.follows else most
+        found = self._followed(most, pages) if self.follows else most
         return found, [page for i, (page, _) in enumerate(pages) if i * self.size < found]
 
     def _cite_found(self, request: Request) -> None:
@@ -103,14 +105,16 @@ class KeyedModel:
         cite(*(["KEY-5"] if request.adapter else []), *(["KEY-6"] if request.salt else []))
         cite(*(["KEY-8"] if request.media else []), *(["KEY-7"] if request.adapter or request.salt else []))
 
-    def _followed(self, most: int) -> int:
-        """What the adapter says, where it may have evicted what is not found; else the most."""
+    def _followed(self, most: int, pages: list[tuple[Page, int]]) -> int:
+        """What the adapter says, where it may have forgotten what is not found; else the most."""
         if self.answered is None:
             self.unsure = True
         said = (self.answered or {}).get("hit")
         whole = self.config.granule == "row" or (type(said) is int and said % self.size == 0)
-        possible = self.spent > self.total
-        return said if type(said) is int and possible and whole and 0 <= said <= most else most
+        if type(said) is not int or not whole or not 0 <= said <= most:
+            return most
+        lost = said < most and pages[said // self.size][0].in_doubt
+        return said if self.spent > self.total or lost else most
 
     def _longest(self, request: Request, most: int) -> list[tuple[Page, int]]:
         """The pages that hold the first rows of a request, at most so many, each with the number of these rows."""
@@ -129,7 +133,7 @@ class KeyedModel:
             if n:
                 held = self._held()
                 equal = [page for run, page in here if run == best]
-                found.append((next((page for page in equal if page in held), equal[0]), n))
+                found.append((min(equal, key=lambda page: (page not in held, page.in_doubt)), n))
             if n < self.size:
                 break
             at += n
@@ -211,9 +215,17 @@ class KeyedModel:
         cite("KEY-26", "KEY-28", "KEY-35")
         others = {id(page) for other in self.all.values() if other is not one for page in other.pages}
         for page in one.pages:
-            page.names = page.names if id(page) in others else []
+            if id(page) not in others:
+                self._doubt(page, others)
+                page.names = []
         self._leave(one, keep=0)
         del self.all[sequence]
+
+    def _doubt(self, gone: Page, others: set[int]) -> None:
+        """What is in a page is to be found no more. The adapter may have given it back for an equal one."""
+        for page in self.pages if self.merges and len(gone.names) == self.size else ():
+            same = page.before == gone.before and page.names == gone.names
+            page.in_doubt = page.in_doubt or (same and id(page) not in others)
 
     def _one(self, sequence: int) -> Sequence_:
         if sequence not in self.all:

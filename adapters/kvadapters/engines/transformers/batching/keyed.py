@@ -2,8 +2,8 @@
 
 Requests are matched, given blocks, marked and freed by the calls of its scheduler and of its processor. Where
 blocks are short, all that nobody has is forgotten at once, as its scheduler does. So the adapter does not claim to
-evict a number of pages. A request of transformers has no salt, adapter or images. It claims no `abort`: blocks that
-are freed for good forget what an earlier request left there too.
+evict a number of pages. A request of transformers has no salt, adapter or images. An abort frees blocks for good,
+as is done with those whose rows go to the host.
 """
 
 from __future__ import annotations
@@ -84,11 +84,15 @@ class Pool(Keyed):
         """Free blocks."""
         self.cache.free_blocks(self.all.pop(sequence).request_id)
 
+    def abort(self, sequence: int) -> None:
+        """Free blocks for good."""
+        self.cache.free_blocks(self.all.pop(sequence).request_id, no_cache=True)
+
     def forget(self) -> None:
         """Reset the cache."""
         self.cache.reset()
 
 
-WITHOUT = ["propose", "accept", "abort", "evict", "adapters", "salts", "media", "rows"]
+WITHOUT = ["propose", "accept", "evict", "adapters", "salts", "media", "rows"]
 CLAIM = {"without": WITHOUT, "duplicates": "any", "evicts": "any"}
 keyed = OneKind("transformers-keyed", "keyed", Pool, CLAIM, SAID)
