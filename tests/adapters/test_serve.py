@@ -172,9 +172,9 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
 
 def test_wrong_shapes_and_values_arrive_as_they_are() -> None:
     shaped, _ = first_append("WrongShape")
-    assert shaped.arrays["state.k"] is not None and shaped.arrays["state.k"].shape == (1, 3, 2, 8)
+    assert shaped.arrays["history.k"] is not None and shaped.arrays["history.k"].shape == (1, 3, 2, 8)
     filled, _ = first_append("SendsNaN")
-    assert filled.arrays["state.v"] is not None and np.isnan(filled.arrays["state.v"]).all()
+    assert filled.arrays["history.v"] is not None and np.isnan(filled.arrays["history.v"]).all()
 
 
 BAD_QUESTIONS: dict[str, dict[str, Any]] = {
