@@ -111,12 +111,15 @@ class Pipeline:
         """Give what the engine is started with so that it drafts, and what a request says."""
         return {"prompt_lookup": True}, {"num_assistant_tokens": drafts, "max_ngram_size": 3}
 
+    def wanted(self, new: int) -> Any:
+        """Give what a request wants: so many tokens, each the likeliest."""
+        return genai.GenerationConfig(max_new_tokens=new, ignore_eos=True, do_sample=False, **self.more)
+
     def add(self, tokens: Sequence[int], new: int, **unknown: Any) -> int:
         """Add a request; give its number. What the engine says of a wrong one is a ValueError."""
-        asked = genai.GenerationConfig(max_new_tokens=new, ignore_eos=True, do_sample=False, **self.more)
         self.number += 1
         try:
-            request = self.engine.add_request(self.number, Tensor(np.array([tokens], np.int64)), asked)
+            request = self.engine.add_request(self.number, Tensor(np.array([tokens], np.int64)), self.wanted(new))
         except RuntimeError as e:
             raise ValueError(str(e)) from None
         self.open[self.number] = request, []
@@ -164,7 +167,7 @@ class Generating(Pipeline):
 
     def add(self, tokens: Sequence[int], new: int, adapter: str = "", **unknown: Any) -> int:
         """Keep a request until the next step; give its number."""
-        asked = genai.GenerationConfig(max_new_tokens=new, ignore_eos=True, do_sample=False)
+        asked = self.wanted(new)
         asked.adapters = self.adapters[adapter]
         self.number += 1
         self.waiting[self.number] = adapter, Tensor(np.array([tokens], np.int64)), asked
